@@ -26,11 +26,11 @@ from runners import __version__
 from runners.audit.audit import RULES
 from runners.cli import lab
 from runners.design import description
-from runners.design.experiment import Parameter
 from runners.experiments import campaign
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder, StepFolder
+from runners.storage.step_folder import Inside
 from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
@@ -62,8 +62,8 @@ PLACES: dict[str, dict[str, str]] = {
 }
 SERVER_DOCS = "server-java/docs"
 RULE_INDEX = "rules/index.md"
-#: Ours: in place of a script that the theme would load from a network, and what it lacks for keys and screen readers.
-WORKER, SCRIPT, STYLE = (f"assets/{name}" for name in ("iframe-worker.js", "accessibility.js", "accessibility.css"))
+#: Files below `assets/`: a worker that the theme would load from a network, and help for keys and screen readers.
+ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 IMAGES = (".png", ".svg")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
@@ -79,28 +79,26 @@ class Page:
 
     @property
     def title(self) -> str:
-        found = HEADING.search(self.text)
-        return found[1].strip() if found else Path(self.place).stem
+        heading = HEADING.search(self.text)
+        return heading[1].strip() if heading else Path(self.place).stem
 
 
 def places() -> dict[str, tuple[str, str]]:
-    """Return each Markdown file of the repository that is a page: its section and its place."""
-    found = {file: (section, place) for section, pages in PLACES.items() for file, place in pages.items()}
+    """Return section and place of each page, by its Markdown file in the repository."""
+    placed = {file: (section, place) for section, pages in PLACES.items() for file, place in pages.items()}
     for folder in (DOCS, SERVER_DOCS):
         for path in sorted((ROOT / folder).glob("[0-9]*.md")):
-            where = "server" if folder == SERVER_DOCS else "decisions"
-            found[f"{folder}/{path.name}"] = ("Explanation", f"explanation/{where}/{path.name}")
+            subfolder = "server" if folder == SERVER_DOCS else "decisions"
+            placed[f"{folder}/{path.name}"] = ("Explanation", f"explanation/{subfolder}/{path.name}")
     for path in sorted((ROOT / DOCS).glob("*.md")):
-        found.setdefault(f"{DOCS}/{path.name}", ("How-to", f"how-to/{path.name}"))
+        placed.setdefault(f"{DOCS}/{path.name}", ("How-to", f"how-to/{path.name}"))
     for code in RULES:
-        found[f"{DOCS}/rules/{code}.md"] = ("Audit rules", f"rules/{code}.md")
-    return found
+        placed[f"{DOCS}/rules/{code}.md"] = ("Audit rules", f"rules/{code}.md")
+    return placed
 
 
 def pages() -> Iterator[Page]:
-    """Yield every page of the site, those of the repository first. Raises FileNotFoundError for one that is not
-    there.
-    """
+    """Yield every page of the site, those of the repository first. Raises FileNotFoundError for a missing file."""
     known = places()
     for file, (section, place) in known.items():
         yield Page(section, place, relinked((ROOT / file).read_text(encoding="utf-8"), file, known))
@@ -113,13 +111,13 @@ def pages() -> Iterator[Page]:
 
 
 def relinked(text: str, file: str, known: dict[str, tuple[str, str]]) -> str:
-    """Return a page's text with its links as they are in the site."""
+    """Return a page's text with links between pages of the repository turned into links within the site."""
     here = known[file][1]
 
-    def turn(found: re.Match[str]) -> str:
-        mark, words, target = found.groups()
+    def in_site(link: re.Match[str]) -> str:
+        mark, words, target = link.groups()
         if target.startswith("#") or "://" in target:
-            return found[0]
+            return link[0]
         path, _, anchor = target.partition("#")
         full = posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
         place = image_place(full) if mark and full.endswith(IMAGES) else ""
@@ -129,14 +127,14 @@ def relinked(text: str, file: str, known: dict[str, tuple[str, str]]) -> str:
             place = known[full][1]
         if not place:
             return words if mark else f"{words} (`{full}`)"
-        link = posixpath.relpath(place, posixpath.dirname(here) or ".")
-        return f"{mark}[{words}]({link}{'#' + anchor if anchor else ''})"
+        relative = posixpath.relpath(place, posixpath.dirname(here) or ".")
+        return f"{mark}[{words}]({relative}{'#' + anchor if anchor else ''})"
 
-    return LINK.sub(turn, text)
+    return LINK.sub(in_site, text)
 
 
 def image_place(file: str) -> str:
-    """Where a picture of the repository stands in the site."""
+    """Return the place in the site of a picture of the repository."""
     return f"pictures/{file.replace('/', '-')}"
 
 
@@ -178,20 +176,21 @@ def commands() -> Iterator[str]:
         yield ""
 
 
-def parameter_rows(parameters: Iterable[Parameter]) -> list[list[str]]:
-    """Return a parameter a row: name, what it is without being given, what it means, and what it may be."""
-    return [
-        [f"`{each.name}`", f"`{each.default}`" if each.default != "" else "", each.meaning, each.range_text]
-        for each in parameters
-    ]
-
-
 def experiments() -> Iterator[str]:
     """Yield the experiments with the parameters that `lab run NN -p NAME=VALUE` and the notebooks' first cells take."""
     yield from ("# Experiments and their parameters", "")
-    for each in EXPERIMENTS.values():
-        yield from (f"## {each.number} {each.title}", "", f"`lab run {each.number}`, notebook `{each.notebook}`.", "")
-        yield from table(["parameter", "default", "meaning", "values"], parameter_rows(each.parameters))
+    for plan in EXPERIMENTS.values():
+        yield from (f"## {plan.number} {plan.title}", "", f"`lab run {plan.number}`, notebook `{plan.notebook}`.", "")
+        rows = [
+            [
+                f"`{parameter.name}`",
+                f"`{parameter.default}`" if parameter.default != "" else "",
+                parameter.meaning,
+                parameter.range_text,
+            ]
+            for parameter in plan.parameters
+        ]
+        yield from table(["parameter", "default", "meaning", "values"], rows)
         yield ""
 
 
@@ -208,7 +207,7 @@ def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def files() -> Iterator[str]:
-    """Yield what a run folder holds, from the names and docstrings of its readers."""
+    """Yield the list of a run folder's files, with their contents."""
     yield from (
         "# Files of a run",
         "",
@@ -219,10 +218,8 @@ def files() -> Iterator[str]:
     for folder in (run, StepFolder(run.steps_path / "STEP")):
         rows = []
         for name, member in vars(type(folder)).items():
-            if isinstance(member, property) and not name.startswith("_"):
-                path = getattr(folder, name)
-                if isinstance(path, Path) and path.suffix:
-                    rows.append([f"`{path}`", member.__doc__ or ""])
+            if isinstance(member, Inside) and (path := getattr(folder, name)).suffix:
+                rows.append([f"`{path}`", member.content])
         yield from (*table(["file", "content"], rows), "")
     yield from ("## Frames", "", "`RUN/steps/STEP/frames/NAME.parquet`; `lab runs --sql` asks all of them at once.", "")
     yield from table(["frame", "columns"], [[f"`{name}`", ", ".join(columns)] for name, columns in COLUMNS.items()])
@@ -231,7 +228,7 @@ def files() -> Iterator[str]:
 def kind(value: dict[str, Any]) -> str:
     """Return what a value of a schema may be, in words."""
     if "anyOf" in value:
-        return " or ".join(dict.fromkeys(kind(each) for each in value["anyOf"] if each.get("type") != "null"))
+        return " or ".join(dict.fromkeys(kind(choice) for choice in value["anyOf"] if choice.get("type") != "null"))
     if "$ref" in value:
         return str(value["$ref"]).rpartition("/")[2]
     if "enum" in value:
@@ -252,8 +249,7 @@ def rules() -> Iterator[str]:
 
 def navigation(written: Iterable[Page]) -> list[Any]:
     """Return the tree of the site: a list a section, in the order of PLACES, with the rules before the glossary."""
-    sections: dict[str, list[dict[str, str]]] = {name: [] for name in [*PLACES]}
-    sections.setdefault("Audit rules", [])
+    sections: dict[str, list[dict[str, str]]] = {name: [] for name in (*PLACES, "Audit rules")}
     for page in written:
         sections[page.section].append({page.title: page.place})
     sections["Audit rules"].sort(key=lambda entry: next(iter(entry.values())) != RULE_INDEX)
@@ -261,34 +257,6 @@ def navigation(written: Iterable[Page]) -> list[Any]:
     for name, entries in sections.items():
         tree += entries if not name or len(entries) == 1 else [{name: entries}]
     return tree
-
-
-def configuration(tree: list[Any]) -> dict[str, Any]:
-    """Return the settings of MkDocs: nothing comes from a network, search works from a file, a broken link is an
-    error.
-    """
-    return {
-        "site_name": "The performance lab",
-        "site_description": f"Load-test reports that can be run again, version {__version__}",
-        "docs_dir": "pages",
-        "site_dir": "html",
-        "use_directory_urls": False,
-        "theme": {
-            "name": "material",
-            "font": False,
-            "features": ["navigation.indexes", "search.highlight", "toc.follow"],
-            "palette": [{"media": "(prefers-color-scheme: light)", "scheme": "default"},
-                        {"media": "(prefers-color-scheme: dark)", "scheme": "slate"}],
-        },
-        "plugins": ["search", "offline"],
-        "markdown_extensions": ["tables", "toc", "pymdownx.superfences", "md_in_html"],
-        "extra": {"generator": False, "polyfills": [WORKER]},
-        "extra_javascript": [SCRIPT],
-        "extra_css": [STYLE],
-        "validation": {"omitted_files": "warn", "absolute_links": "warn", "unrecognized_links": "warn",
-                       "links": {"not_found": "warn", "anchors": "warn"}},
-        "nav": tree,
-    }  # fmt: skip
 
 
 def write(folder: Path) -> None:
@@ -299,15 +267,18 @@ def write(folder: Path) -> None:
         path = folder / "pages" / page.place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page.text, encoding="utf-8")
-    (folder / "pages" / WORKER).parent.mkdir()
-    for place in (WORKER, SCRIPT, STYLE):
-        shutil.copy(ROOT / DOCS / Path(place).name, folder / "pages" / place)
+    (folder / "pages" / "assets").mkdir()
+    for name in ASSETS:
+        shutil.copy(ROOT / DOCS / name, folder / "pages" / "assets" / name)
     for file in images():
         path = folder / "pages" / image_place(file)
         path.parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / file, path)
-    settings = yaml.safe_dump(configuration(navigation(written)), sort_keys=False, allow_unicode=True)
-    (folder / "mkdocs.yml").write_text(settings, encoding="utf-8")
+    settings = yaml.safe_load((ROOT / DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
+    settings["site_description"] = f"Load-test reports that can be run again, version {__version__}"
+    settings["nav"] = navigation(written)
+    text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    (folder / "mkdocs.yml").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

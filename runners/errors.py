@@ -13,7 +13,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e
 
 def printable(text: str) -> str:
     """Write text for a terminal: lines stay, and any other control character is spelled out."""
-    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class Exit(IntEnum):
@@ -37,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class LabError(Exception):
-    """Something that the user can act on. `thing: cause; remedy` is its text."""
+    """An error that the user can act on. Its text is `thing: cause; remedy`."""
 
     exit_code: ClassVar[Exit] = Exit.PROBLEM
 
@@ -49,12 +49,12 @@ class LabError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[type[LabError], tuple[str, str, str]]:
-        """Let it cross from one process to another as what it is."""
+        """Pickle by the three parts, so that it can cross from one process to another."""
         return type(self), (self.thing, self.cause, self.remedy)
 
 
 class PlanError(LabError):
-    """A parameter or an experiment that can't be."""
+    """An invalid parameter or experiment."""
 
     exit_code = Exit.USAGE
 
@@ -82,7 +82,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return the text of a raw file, in which what is no UTF-8 is replaced unless `strict`. Raises ReadError."""
+    """Return the text of a raw file. Bytes that are no UTF-8 are replaced, with `strict` an error. Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
@@ -90,7 +90,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """Return the cause in words, without the file's full path, which would tell a reader of a report nothing."""
+    """Return the cause of an error in words, without the full path of a file, which means nothing in a report."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

@@ -1,4 +1,4 @@
-"""Measure a job of a campaign on this machine, in this process, and name its result by its content."""
+"""Measure one job of a campaign in this process, and name its result by its content."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome, outcome_of
 from runners.execution.progress import Sink, sink
+from runners.experiments.commands import SERVERS
 from runners.experiments.registry import plan_of
 from runners.lab import Lab, circumstances
 from runners.readers.history import machine_class
@@ -34,11 +35,9 @@ from runners.toolchain.build import Workshop, prepare, present_loadgen_sources, 
 from runners.toolchain.tools import CHECKOUT, SERVER_JAVA, TRUEPACE, find_wrk, find_wrk2, require_jdk
 from runners.trial import machine
 
-SERVERS = ("setting", "a", "b")  # parameters that may name a target
-
 
 class Appraisal:
-    """Gives a job's content address and its planned seconds; looks at the machine and at what is measured once."""
+    """Returns a job's content address and planned seconds; looks at machine, targets and tools once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
@@ -47,7 +46,10 @@ class Appraisal:
         self._server = cache(_server)
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Raises PlanError for what can't be measured, ToolError without the JDK that it needs."""
+        """Return the address (16 hexadecimal digits) and the seconds of a job.
+
+        Raises PlanError for a job that can't be measured, ToolError without the JDK that it needs.
+        """
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -64,46 +66,40 @@ class Appraisal:
 
 
 def _generator(chosen: str) -> dict[str, str]:
-    """Identify the generators that are chosen; truepace sends every sentinel."""
-    found = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
+    """Return the versions of the chosen generators, and of truepace, which sends every sentinel."""
+    versions = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
         if name in chosen.split(",") and (tool := find()) is not None:
-            found[name] = tool.version
-    return found
+            versions[name] = tool.version
+    return versions
 
 
 def _server() -> str:
-    """Identify the lab's own servers, without building them: sources and JDK."""
+    """Return the hash of the servers' sources and the JDK's version, without building anything."""
     return f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}"
 
 
 class LocalRunner:
-    """Measures jobs in this process, in order. `say` is given what a user should know besides its outcome."""
+    """Measures jobs in this process, in order. `say` prints a message for the user while jobs run."""
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say
-        self._found: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
+        self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure into `folder`, resuming what an attempt that did not end has left there."""
+        """Measure a job into `folder`; a run that an earlier attempt left there unfinished is resumed."""
         begun_s = time.monotonic()
-
-        def failed(error: Exception, stop: bool) -> JobOutcome:
-            cause = str(error) or repr(error)
+        try:
+            return self._measured(job, folder, begun_s)
+        except (OSError, LabError) as error:
+            cause, of_system = str(error) or repr(error), error if isinstance(error, OSError) else error.__cause__
             with contextlib.suppress(OSError, LabError):
                 RunFolder.open(folder).update_manifest(cause=cause)
             return JobOutcome(
-                address=job.address, status="failed", cause=cause, stop=stop, took_s=time.monotonic() - begun_s,
-                host=socket.gethostname(),
+                address=job.address, status="failed", cause=cause,
+                stop=isinstance(of_system, OSError) and of_system.errno in UNWRITABLE,
+                took_s=time.monotonic() - begun_s, host=socket.gethostname(),
             )  # fmt: skip
-
-        try:
-            return self._measured(job, folder, begun_s)
-        except OSError as error:
-            return failed(error, error.errno in UNWRITABLE)
-        except LabError as error:
-            cause = error.__cause__
-            return failed(error, isinstance(cause, OSError) and cause.errno in UNWRITABLE)
 
     def _measured(self, job: Job, folder: Path, begun_s: float) -> JobOutcome:
         run, resume = self._opened(job, folder)
@@ -120,8 +116,8 @@ class LocalRunner:
             try:
                 for block in lab.blocks:
                     lab.run(block)
-                fields = _seen(run, kept) | {"took_s": time.monotonic() - begun_s, "host": socket.gethostname()}
-                outcome = outcome_of(job, **fields)
+                took_s = time.monotonic() - begun_s
+                outcome = outcome_of(job, **_outcome_fields(run, kept), took_s=took_s, host=socket.gethostname())
                 if job.report:
                     run.update_manifest(outcome=outcome)
                     lab.conclude()
@@ -132,7 +128,10 @@ class LocalRunner:
         return msgspec.convert(outcome, JobOutcome)
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Give the job's run folder, and whether it is resumed: who began it is gone, as this lab holds the results."""
+        """Return the job's run folder, and whether an earlier attempt at it is resumed.
+
+        That attempt's process is gone, since this lab holds the lock of the results.
+        """
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -148,10 +147,10 @@ class LocalRunner:
 
     def _begun(self, job: Job, run: RunFolder, resume: bool) -> Lab:
         generator, own = str(job.parameters.get("generator", "truepace")), not foreign(job.parameters)
-        if (generator, own) not in self._found:
+        if (generator, own) not in self._prepared:
             shop = prepare(generator, self._say, own_servers=own)
-            self._found[generator, own] = shop, circumstances(shop)
-        shop, about = self._found[generator, own]
+            self._prepared[generator, own] = shop, circumstances(shop)
+        shop, about = self._prepared[generator, own]
         with _printing_into(run):
             return Lab.open(
                 job.kind,
@@ -166,19 +165,19 @@ class LocalRunner:
 
 @contextlib.contextmanager
 def _printing_into(run: RunFolder) -> Iterator[None]:
-    """Keep what the lab prints of a run in its folder."""
+    """Redirect standard output into the log of a run folder."""
     with run.lab_log.open("a", encoding="utf-8", buffering=1) as log, contextlib.redirect_stdout(log):
         yield
 
 
-def _seen(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return what the trials of a run say of it as a whole, and the sentinel of the machine.
+def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
+    """Return a run's fields of a JobOutcome: counts of trials, loaded seconds, sentinel, stalled share.
 
-    Those that are `kept` from an earlier session took none of this one's time.
+    Trials in `kept`, by name and start, are of an earlier session; their seconds do not count.
     """
     steps = run.steps()
     records = [read_record(step) for step in steps]
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "trials": len(records),
         "invalid": sum(not record.valid for record in records),
         "loaded_s": sum(
@@ -191,13 +190,13 @@ def _seen(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
     }
     for step, record in zip(steps, records, strict=True):
         if record.role == SENTINEL and record.witness is not None and record.witness.cpus:
-            still_s = float((windows(stalls_of(read_step(step))) @ [-1.0, 1.0]).sum())
-            found["stalled_share"] = still_s / (SENTINEL_WARMUP_S + SENTINEL_S)
-    return found
+            stalled_s = float((windows(stalls_of(read_step(step))) @ [-1.0, 1.0]).sum())
+            fields["stalled_share"] = stalled_s / (SENTINEL_WARMUP_S + SENTINEL_S)
+    return fields
 
 
 def main(home: Path) -> None:
-    """Measure the one job of a folder, for a lab on another host; how it ended is written last."""
+    """Measure the one job of a folder, for a lab on another host; its outcome is written last."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
     partial = home / f"{OUTCOME_FILE}.partial"

@@ -1,7 +1,4 @@
-"""The face of the lab: the words that a notebook uses. One `Lab` is one run of one experiment.
-
-`Past` has the words of notebook 08: it looks at many runs and measures nothing.
-"""
+"""What a notebook imports: a `Lab` is one run of one experiment; `Past` reads many runs and measures nothing."""
 
 from __future__ import annotations
 
@@ -16,15 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from runners import report
+from runners import report, words
 from runners.analysis.steady_state import judge as judge_sentinel
-from runners.design.experiment import REPORT_S, SHARES, Experiment, Parameter, Value, listed
+from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
 from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
 from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
 from runners.design.target import TargetFile, foreign, read_target
 from runners.errors import LabError, PlanError
-from runners.execution.batch import continued
+from runners.execution.batch import reopened
 from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
@@ -32,19 +29,17 @@ from runners.experiments import e08_history
 from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of, questions_of_run
 from runners.fleet.shares import node_hosts, sending
-from runners.generators.load import Sender, run_load
+from runners.generators.load import Sender
 from runners.measured import Measured
-from runners.readers import write
 from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.reading import read_step
 from runners.readers.run import Run, Step
 from runners.report.concluded import Concluded
 from runners.report.tables import Table, in_notebook
-from runners.results.conclusion import Conclusion
 from runners.results.trends import Trend, trends
 from runners.storage.run_folder import REFERENCE, RESUME_VARIABLE, RUN_VARIABLE, RUNS, RunFolder
 from runners.targets.base import Target
-from runners.targets.lab_server import NodeHost, RunningServer
+from runners.targets.lab_server import NodeHost
 from runners.toolchain.build import Workshop, git_state, prepare
 from runners.trial import machine
 
@@ -54,24 +49,24 @@ TRUEPACE = "truepace"
 
 
 class Lab:
-    """One run: its plan, its folder, and the server that is up now."""
+    """One run of an experiment: its plan, its run folder, and the server that is up now."""
 
     _current: Lab | None = None
 
     def __init__(
         self, plan: Experiment, parameters: dict[str, Value], shop: Workshop, folder: RunFolder, bar: Progress,
-        send: Sender = run_load, opened: contextlib.ExitStack | None = None, hosts: Sequence[NodeHost] = (),
+        send: Sender, hosts: Sequence[NodeHost], opened: contextlib.ExitStack,
     ) -> None:  # fmt: skip
         self.experiment, self.parameters, self.folder = plan, parameters, folder
         self.blocks = {block.name: block for block in plan.blocks_of(parameters)}
-        self.size = SIZES[str(parameters["size"])]
-        self._shop, self._progress = shop, bar
+        size = SIZES[str(parameters["size"])]
+        self._progress = bar
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, parameters, server_cpus, hosts)
         self._measurement = Measurement(
-            shop, str(parameters.get("generator", "truepace")), generator_cpus, self.size, folder, bar, send
+            shop, str(parameters.get("generator", TRUEPACE)), generator_cpus, size, folder, bar, send
         )
-        self._opened = opened or contextlib.ExitStack()
+        self._opened = opened
         self._targets: dict[Path, TargetFile] = {}
         self._executor = Executor(folder, self._measurement, self._launched, bar)
 
@@ -87,15 +82,15 @@ class Lab:
     ) -> Lab:
         """Check the parameters, build what is missing, look at the machine, and open a run folder.
 
-        Parameters are given one by one, or as those of `names` that the experiment knows: in a notebook `globals()`.
-        `targets` are descriptions of other servers in place of the stores, as the parameter `target` names them.
-        `resume` resumes that run's folder instead, which must be of this plan, these parameters and this machine:
-        what its earlier sessions finished is read back and not measured again.
+        Parameters are given one by one, or taken from `names`, in a notebook `globals()`; other names are ignored.
+        `targets` are description files of servers that are loaded in place of the lab's stores.
+        `resume` is the folder of a run to resume, of this experiment, these parameters and this machine:
+        what its earlier sessions measured is not measured again.
         Raises PlanError or ToolError, whose text names the remedy.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
-        return cls.open(number, _known(plan_of(number).parameters, names) | parameters, resume)
+        return cls.open(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     @classmethod
     def open(
@@ -108,9 +103,9 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> Lab:
-        """Begin as `begin`.
+        """Begin a run, as `begin` does.
 
-        A campaign gives the new run's `folder`, its tools, where progress is shown, and what `circumstances` gave.
+        A campaign gives the new run's `folder`, its tools, where progress is shown, and the result of `circumstances`.
         """
         plan = plan_of(number)
         checked = plan.checked(parameters)
@@ -119,7 +114,7 @@ class Lab:
             cls._current.close()
         bar = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
         shop = shop or prepare(
-            str(checked.get("generator", "truepace")),
+            str(checked.get("generator", TRUEPACE)),
             bar.say,
             own_servers=not foreign(checked),
             profiled=bool(listed(checked.get("profile", ""))),
@@ -129,12 +124,12 @@ class Lab:
         hosts = opened.enter_context(node_hosts())
         manifest = _described(plan, checked, about or circumstances(shop))
         if resume := resume or os.environ.get(RESUME_VARIABLE):
-            folder = continued(RunFolder.open(Path(resume)), plan.number, manifest)
+            folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
         elif folder is not None:
             folder.update_manifest(**manifest)
         else:
             folder = _new_folder(plan, checked, manifest)
-        lab = cls(plan, checked, shop, folder, bar, send, opened, hosts)
+        lab = cls(plan, checked, shop, folder, bar, send, hosts, opened)
         cls._current = lab
         atexit.register(lab.close)
         pinned = f"server on core {lab._servers.cpus[0]}" if lab._servers.cpus else "nothing is pinned"
@@ -146,10 +141,10 @@ class Lab:
         return lab
 
     def _sentinel(self) -> None:
-        """A fixed small load on a handler that does nothing: is this machine as it was in earlier runs?
+        """Measure a small fixed load on a server that does nothing; print whether the machine is as in earlier runs.
 
-        It is always ours, whatever generator the run has: the latencies of two generators are no history. So a run on
-        a machine without ours has none.
+        Truepace sends it in every run, since a history can't mix the latencies of two generators; without truepace on
+        the machine a run has no sentinel.
         """
         if not self._measurement.has_generator(TRUEPACE):
             return
@@ -158,29 +153,20 @@ class Lab:
         rate = Rate(SENTINEL_RPS, "fixed")
         step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), self._idle(name))
         self._servers.stop()
-        seen = judge_sentinel(step, earlier)
-        self.folder.update_manifest(sentinel={**seen.as_json(), "generator": TRUEPACE})
-        print(seen.sentence)
-
-    def launch(self, setting: Setting | str, keep_data: bool = False) -> RunningServer:
-        """Start a server on an empty store, or with `keep_data` on what the last one of this setting left.
-
-        A setting is an engine's name, or a `Setting` with flags and a name of its own.
-
-        A server that this lab started before is stopped first, cleanly, with everything flushed.
-        """
-        return self._servers.start(Setting.of(setting), keep_data)
+        sentinel = judge_sentinel(step, earlier)
+        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
+        print(sentinel.sentence)
 
     def _idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start a server that does nothing: the lab's own, or the generator's where a run needs none of the lab's."""
+        """Start a server that does nothing: the lab's, or truepace's in a run that needs none of the lab's servers."""
         if self._servers.has_own:
-            return self.launch(Setting(name, NOOP))
+            return self._servers.start(Setting(name, NOOP))
         return self._servers.start_idle(name, keep_others)
 
     def _launched(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a server of the lab, or anybody's by its description, which the manifest then holds.
+        """Start a server of the lab, or one by its description, which is recorded in the manifest.
 
-        `keep_others`: those that are up stay up.
+        With `keep_others`, servers that are up stay up.
 
         Raises PlanError for a description that has changed since the run was begun.
         """
@@ -190,31 +176,31 @@ class Lab:
             return self._servers.start(setting, keep_data, keep_others)
         if (file := self._targets.get(setting.target)) is None:
             file = self._targets[setting.target] = read_target(setting.target)
-            kept = {each["name"]: each for each in self.folder.manifest().get("targets", ())}
-            if kept.setdefault(file.name, file.described())["sha256"] != file.digest:
+            recorded = {target["name"]: target for target in self.folder.manifest().get("targets", ())}
+            if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
-            self.folder.update_manifest(targets=[*kept.values()])
+            self.folder.update_manifest(targets=[*recorded.values()])
             self._servers.build_target(file)
         target = self._servers.start_target(file, keep_others, setting.name)
         if target.left_out:
-            self._progress.note(f"{file.name}: left out, as it can't give them: {write.listed(target.left_out)}")
+            self._progress.note(f"{file.name}: left out, as it can't give them: {words.listed(target.left_out)}")
         return target
 
     def plan(self) -> Table:
         """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""
         rows = tuple(
-            (block.name, block.title, f"{block.planned_s / 60:.1f}", write.listed(block.questions))
+            (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
         )
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:
-        """Measure a block, or all that a pattern such as `put-*` names, and return what was measured.
+        """Measure a block, or all blocks that match a pattern such as `put-*`, and return what was measured.
 
-        A pattern may name none in a size that has no time for them. Raises PlanError for a name that no block has; the
+        A pattern may match none, in a size that has no time for them. Raises PlanError for an unknown name; the
         text of a KeyboardInterrupt says how to resume the run.
         """
-        blocks = [block for known, block in self.blocks.items() if fnmatchcase(known, name)]
+        blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
         if self.folder.manifest()["status"] == "interrupted":  # the cell is run once more
@@ -236,14 +222,14 @@ class Lab:
         return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md from the run folder, and give the conclusion to be shown."""
+        """Write report.html and report.md from the run folder; return the answers, with the report's place."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self._executor.compare_profiles()
             self.folder.finish("complete")
             conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
         self.close()
-        return _shown(self.folder, conclusion)
+        return Concluded(conclusion, self.folder.report_html)
 
     def finish(self, **fields: object) -> None:
         """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
@@ -265,7 +251,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Look at the machine, the tools and the checkout, for the manifest of a run."""
+    """Return facts and unusual findings of the machine, versions of tools, and the git state, for a run's manifest."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -284,14 +270,9 @@ def _new_folder(plan: Experiment, checked: dict[str, Value], manifest: dict[str,
     return RunFolder.create(RUNS, plan.number, plan.size_of(checked), manifest)
 
 
-def _shown(folder: RunFolder, conclusion: Conclusion) -> Concluded:
-    print(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
-    return Concluded(conclusion, folder.report_html)
-
-
-def _known(parameters: Sequence[Parameter], names: Mapping[str, object] | None) -> dict[str, object]:
-    """Return those of these names that are parameters."""
-    return {known.name: names[known.name] for known in parameters if known.name in names} if names else {}
+def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, object]:
+    """Return the entries of `names` that are parameters of the experiment."""
+    return {parameter.name: names[parameter.name] for parameter in plan.parameters if parameter.name in names}
 
 
 NUMBER = "08"
@@ -299,19 +280,19 @@ SHOWN_RUNS = 30
 
 
 class Past:
-    """All runs below some folders, and the folder of this look at them."""
+    """All runs below some folders, read into a run folder of its own, from which a report is made."""
 
     def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
         self._history, self.folder, self._metrics = history, folder, metrics
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Open every run below the folders that the parameters name, given as `Lab.begin` takes them.
+        """Read every run below the folders that the parameters name; parameters are given as to `Lab.begin`.
 
-        Raises PlanError for parameters that can't be.
+        Raises PlanError for invalid parameters.
         """
         plan = experiment(NUMBER)
-        checked = plan.checked(_known(plan.parameters, names) | parameters)
+        checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
         roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
         for root in roots if given else ():
@@ -328,7 +309,7 @@ class Past:
         return cls(history, folder, tuple(str(checked["metrics"]).split(",")))
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return the answer to a question in SQL over all runs; `views()` names what can be asked."""
+        """Return the rows of an SQL query over all runs; `views()` names its tables."""
         return self._history.query(sql)
 
     def views(self) -> list[str]:
@@ -347,6 +328,6 @@ class Past:
         return trends(frames["measurements"], frames["runs"], self._metrics)
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md, and give the conclusion to be shown."""
+        """Write report.html and report.md; return the answers, with the report's place."""
         self.folder.finish("complete")
-        return _shown(self.folder, write_report(self.folder, e08_history.questions()))
+        return Concluded(write_report(self.folder, e08_history.questions()), self.folder.report_html)

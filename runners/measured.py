@@ -1,4 +1,4 @@
-"""Hand over what a block of a run measured: its figures, as the report draws them, and its data as pandas frames.
+"""Return what a block of a run measured: its figures, as the report draws them, and its data as pandas frames.
 
 `lab.run("put")` returns a `Measured`, and `runners.open_run(run)["put"]` the same of any run. Neither measures again.
 """
@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from runners import ROOT, report
+from runners import ROOT, report, words
 from runners.analysis import facts
 from runners.design.load import SENTINEL
 from runners.design.session import ALONE, EVENTS, FLOOR, LOAD, LOOP, OUTAGE, PAIRED, RATE_STEP, ROUND, SOLO, STALL
 from runners.errors import PlanError
 from runners.experiments.references import outputs_of
-from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import COLUMNS, Run, Step, frame
 from runners.readers.stacks import classifier_of
@@ -135,7 +134,7 @@ class Measured:
 
     @property
     def plot(self) -> Plot:
-        """Its figures, each a method."""
+        """The figures that can be drawn of it: a method each."""
         return Plot(self)
 
     @cached_property
@@ -160,7 +159,7 @@ class Measured:
     @property
     def table(self) -> Table | None:
         """The loads at one rate; else the first table that the report has of these steps, or None."""
-        return loads_table(self.results) or next((one for section in self.sections for one in section.tables), None)
+        return loads_table(self.results) or next((table for section in self.sections for table in section.tables), None)
 
     def _ipython_display_(self) -> None:
         from IPython.display import display
@@ -173,10 +172,10 @@ class Measured:
     def __repr__(self) -> str:
         if not self.steps:
             return f"{self.name}: not measured in this size"
-        return f"<Measured {self.name} of {self.run.name}: {write.several(len(self.steps), 'step')}>"
+        return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return one frame of these steps below each other, after the steps' names."""
+        """Return the frame of this name of all these steps, one below the other, with the step's name first."""
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
@@ -213,7 +212,7 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Figures of what was measured; each shows itself as the last line of a cell, and pictures have `savefig`."""
+    """Figures of what was measured. A figure shows itself as the last line of a cell; pictures have `savefig`."""
 
     measured: Measured
 
@@ -238,11 +237,11 @@ class Plot:
         return report.differential(first, second, event)
 
     def _loads(self) -> list[tuple[Step, Run]]:
-        """Return the loads that may be quoted with their run; without floors, of which a figure has the nearest."""
+        """Return the loads that may be quoted, with their run; no floors, since a figure adds the nearest one."""
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
     def _chosen(self, steps: list[Step], load: str) -> list[Step]:
-        """Return the step of that name, or all without one. Raises PlanError, naming those there are."""
+        """Return the step of that name, or all steps without one. Raises PlanError, naming the steps there are."""
         chosen = [step for step in steps if load in ("", step.name)]
         if load and not chosen:
             names = ", ".join(step.name for step in steps) or "none"
@@ -251,7 +250,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return what `runners.open_run` does; steps that belong to no block by their role."""
+    """Return the blocks of a run by name, as `runners.open_run`; steps of no block are grouped by their role."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

@@ -1,13 +1,11 @@
-"""May percentiles be compared? Not as those of two stores or settings, where something else made one of them.
+"""Decide whether percentiles may be compared as those of two servers or settings, or whether something else made one.
 
 Two things do. A measurement that never became steady (see steady_state), or that ended with JIT compilation
-unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine made
-(see tail_attribution.made) is not that of what ran on it: what is left of a difference is not known. No difference is
-given then, and the sentence says why.
+unfinished, has no percentile of its own: it depends on when the measurement ended. And a tail that the machine or a
+late generator made (see tail_attribution.made) is not that of the server.
 
-Of repeats, more than half of a side's have to be so. Fewer are what repeats are for: they fall on both sides by
-chance, and that chance is in the interval. Repeats are too short to tell whether they are steady, and their spread is
-in the interval too, so of them only the machine is asked.
+Of repeats, more than half of a side's have to be so: what disturbs fewer falls on both sides by chance, and is in the
+interval. Repeats are too short to tell whether they are steady, and their spread is in the interval too.
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runners.analysis.instrument import late
-from runners.analysis.quantities import LEVELS, Row
+from runners.analysis.instrument import kept_up_below
+from runners.analysis.quantities import LEVELS, Reason, Refusal, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.design.objective import CPU
-from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import StepRecord, to_document
 
@@ -30,11 +27,9 @@ from runners.storage.schema import StepRecord, to_document
 Side = tuple[str, Sequence[Step]]
 
 
-def why(level: float, *sides: Side) -> str:
-    """Return why a percentile of these sides is not compared, in words that stand behind a colon; empty where it can
-    be.
-    """
-    return _listed(_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)
+def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
+    """Return why a percentile (0..1) of these sides is not compared; empty where it may be."""
+    return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
 def marked(row: Row, *sides: Side) -> Row:
@@ -43,52 +38,40 @@ def marked(row: Row, *sides: Side) -> Row:
     """
     if row.quantity.name == CPU:
         cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
-        why = f"JIT compilation of {write.listed(cold)} was unfinished" if cold else ""
-    else:
-        level = LEVELS[row.quantity.name]
-        why = _listed(_late(level, side) or _machine(level, side) for side in sides) if row.decided else ""
-    return dataclasses.replace(row, refused=why)
+        return dataclasses.replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))
+    if not row.decided:
+        return row
+    level = LEVELS[row.quantity.name]
+    reasons = tuple(filter(None, (_late(level, side) or _machine(level, side) for side in sides)))
+    return dataclasses.replace(row, refused=reasons)
 
 
-#: Why a side is not compared, with a pair of braces where its name stands, and that name.
-Reason = tuple[str, str]
-
-
-def _listed(reasons: Iterable[Reason | None]) -> str:
-    """Return every reason once, with the names of all sides that it holds for."""
-    names: dict[str, list[str]] = {}
-    for text, name in filter(None, reasons):
-        names.setdefault(text, []).append(name)
-    return write.listed(text.replace("{}", write.listed(sides)) for text, sides in names.items())
-
-
-def _unsteady(side: Side) -> Reason | None:
+def _unsteady(side: Side) -> Refusal | None:
     name, steps = side
     if len(steps) != 1:
         return None
     if (seen := steadiness(steps[0])).steady is False:
-        return f"{{}} never became steady in {seen.seconds} seconds", name
-    text = "JIT compilation of the server of {} was unfinished when the load ended"
-    return (text, name) if not_warm(steps[0]) else None
+        return Refusal(Reason.NEVER_STEADY, name, (seen.seconds,))
+    return Refusal(Reason.JIT_UNFINISHED, name) if not_warm(steps[0]) else None
 
 
-def _late(level: float, side: Side) -> Reason | None:
-    """Say so where a percentile of most measurements lies above what their generator kept up to."""
+def _late(level: float, side: Side) -> Refusal | None:
+    """Refuse a percentile that lies, in most measurements, above what their generator kept up to."""
     name, steps = side
-    whys = [why for step in steps if (why := late(step, level))]
-    return (f"{whys[0]} in {{}}", name) if 2 * len(whys) > len(steps) else None
+    kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
+    return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
 
 
-def _machine(level: float, side: Side) -> Reason | None:
+def _machine(level: float, side: Side) -> Refusal | None:
+    """Refuse a percentile that the machine made in most measurements."""
     name, steps = side
-    explained = [explanation for step in steps if (explanation := made(step, level)) is not None]
-    if 2 * len(explained) <= len(steps):
+    causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
+    if 2 * len(causes_of) <= len(steps):
         return None
     if len(steps) == 1:
-        return f"{explained[0].written} of the tail of {{}}", name
-    named = write.listed(dict.fromkeys(cause for explanation in explained for cause in explanation.shares))
-    counts = f"{write.count(len(explained))} of {write.count(len(steps))}"
-    return f"in {counts} measurements of {{}} the machine ({named}) explains most of the tail", name
+        return Refusal(Reason.MACHINE, name, causes=tuple(causes_of[0].items()))
+    named = tuple(dict.fromkeys((cause, None) for causes in causes_of for cause in causes))
+    return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
 
 
 #: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
@@ -107,7 +90,7 @@ STEP = (
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """A field and what it is on each side."""
+    """A field and its value on each side."""
 
     field: str
     a: object
@@ -124,14 +107,13 @@ class Differs:
 
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
-    """Fields of two manifests that differ."""
+    """Yield the fields of two manifests that differ."""
     groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
-    fields = [*(f"{group}.{name}" for group, names in groups for name in names), "size"]
-    return _differing(a, b, fields)
+    return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
 
 def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
-    """Fields of the metadata of two steps that differ, settings left aside."""
+    """Yield the fields of the metadata of two steps that differ, settings left aside."""
     return _differing(to_document(a), to_document(b), STEP)
 
 
@@ -143,8 +125,8 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def _same(left: object, right: object) -> bool:
-    if isinstance(left, float) or isinstance(right, float):
-        return isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left - right) < 1e-6
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return abs(left - right) < 1e-6
     return left == right
 
 

@@ -11,20 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from runners.analysis import facts, failures
+from runners import words
+from runners.analysis import failures
 from runners.analysis.failures import Counts
 from runners.analysis.intervals import Bounded, difference
-from runners.analysis.quantities import ALL_CPU, Row
+from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT
-from runners.readers import write
 
 LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
 LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
-#: Why a percentile is not compared.
-NEITHER_ABOVE = "neither lies beyond noise above a server that does nothing, loaded with them"
-NO_REFERENCE = "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
-NOT_ABOVE = "it is not above a server that does nothing, loaded with it"
 #: Runs of each side without which there is no verdict.
 FEWEST_RUNS = 2
 
@@ -72,7 +68,7 @@ class Comparison:
     shorter after each side. `between_starts`: the share of the primary quantity's variance that lies between starts,
     not between requests. `values`: by quantity and side, control included, the value in each start, NaN where it was in
     none. `start_s`: what one start takes; `slice_s`: how long one server was loaded before another, 0 where it is not
-    known. `background`: by side and role, the CPU time per request of threads that respond to none, in microseconds.
+    known.
     """
 
     name: str
@@ -106,7 +102,6 @@ class Comparison:
     values: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
     start_s: float = math.nan
     slice_s: float = 0.0
-    background: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def interleaved(self) -> bool:
@@ -145,12 +140,6 @@ class Comparison:
         """Quantities and sides that lie within the instrument's floor."""
         return frozenset(key for key, change in self.above.items() if not change.low > 0)
 
-    def unresolved(self, quantity: str, treatment: str) -> str:
-        """Say why a percentile of a treatment is not its own; empty where it is."""
-        if any(row.refused == NO_REFERENCE and row.quantity.name == quantity for row in self.rows):
-            return NO_REFERENCE
-        return NOT_ABOVE if (quantity, treatment) in self.inside else ""
-
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
         """By quantity and treatment, the ratio to the baseline in each start."""
@@ -170,13 +159,13 @@ class Comparison:
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
-    def of(self, quantity: str) -> list[Row]:
+    def rows_of(self, quantity: str) -> list[Row]:
         """Return the rows of a quantity, a treatment each."""
         return [row for row in self.rows if row.quantity.name == quantity]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
         """Return the row of a quantity, of the first treatment unless one is named."""
-        return next((row for row in self.of(quantity) if treatment in (None, row.treatment)), None)
+        return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
         """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
@@ -203,15 +192,15 @@ class Comparison:
     @property
     def answered(self) -> bool:
         """Whether every treatment's primary quantity differs, or is the same within the margin."""
-        rows = self.of(self.primary)
+        rows = self.rows_of(self.primary)
         return bool(rows) and not any(row.inconclusive for row in rows)
 
     def as_json(self) -> dict[str, object]:
         """Return the comparison as plain JSON values."""
         return {
             "name": self.name, "baseline": self.baseline, "primary": self.primary, "margin": self.margin,
-            "starts": len(self.starts), "trusted": self.trusted, "start_s": write.finite(self.start_s),
-            "offered_rps": write.finite(self.rate_rps), "failed": self.failed_json(),
+            "starts": len(self.starts), "trusted": self.trusted, "start_s": words.finite(self.start_s),
+            "offered_rps": words.finite(self.rate_rps), "failed": self.failed_json(),
             "rows": [row.as_json() for row in self.rows], "control": [row.as_json() for row in self.control],
         }  # fmt: skip
 
@@ -224,15 +213,13 @@ class Comparison:
 
 
 def _matters(row: Row) -> bool:
-    """Return whether a difference is more than a trifle, relative and, of what is counted, per request."""
+    """Return whether a difference is more than a trifle: relative, and per request where it is of a count."""
     more = abs(row.treatment_value - row.baseline_value)
     return abs(row.ratio - 1) >= LEAST_COST and (row.quantity.unit != "count" or more >= LEAST_COUNT)
 
 
-def of_successes(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
+def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
     """Return the row, refused where more of the responses of a side failed than may."""
     shares = failures.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
-    why = [
-        f"{write.percent(share)} of the responses of {facts.engine_name(name)} failed" for name, share in shares.items()
-    ]
-    return replace(row, refused=write.listed(why)) if why else row
+    reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
+    return replace(row, refused=reasons) if reasons else row

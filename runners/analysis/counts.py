@@ -8,19 +8,16 @@ from typing import Any
 
 import pandas as pd
 
+from runners import words
 from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S
-from runners.readers import write
 from runners.readers.run import Step
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
 #: From this status on a response is an error.
 FIRST_ERROR_STATUS = 400
-#: Columns of the summary that count requests without a good response, and what each says of them.
-ERRORS = {
-    "non_2xx": "non 2xx", "connect_errors": "connect", "read_errors": "read", "write_errors": "write",
-    "timeouts": "timeout", "parse_errors": "parse",
-}  # fmt: skip
+#: Columns of the summary that count requests without a good response.
+ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
 
 
 def number(step: Step, column: str) -> float:
@@ -33,7 +30,7 @@ def number(step: Step, column: str) -> float:
 
 def errors(step: Step) -> dict[str, float]:
     """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
-    return {column: count for column in ERRORS if write.known(count := number(step, column))}
+    return {column: count for column in ERRORS if words.known(count := number(step, column))}
 
 
 def offered_rps(step: Step) -> float:
@@ -49,7 +46,9 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Achieved over offered; NaN in closed loop. What wrk2 did not offer while it connected is left out."""
+    """Return the achieved over the offered rate, which leaves out what wrk2 did not offer while it connected; NaN in
+    closed loop.
+    """
     offered = offered_rps(step)
     return achieved_rps(step) / (offered * (1 - _connecting_share(step))) if offered else math.nan
 
@@ -101,7 +100,7 @@ class Failures:
 
 def by_status(step: Step) -> dict[str, int]:
     """Return how many responses had each status; empty where the generator does not tell."""
-    rows = step.frames["status"] if "status" in step.frames else pd.DataFrame()
+    rows = step.frames.get("status", pd.DataFrame())
     return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
 
 
@@ -126,8 +125,13 @@ def failures(step: Step) -> Failures:
     elif step.record.expected_status:
         refused = 0.0
     completed = number(step, "completed")
-    ended = (completed if write.known(completed) else 0.0) + protocol + connection
+    ended = (completed if words.known(completed) else 0.0) + protocol + connection
     return Failures(max(ended, timed_out), protocol, connection, timed_out, refused)
+
+
+def server_cores(step: Step) -> float:
+    """Return the cores that the server kept busy, on average; NaN if not known."""
+    return _mean(step, "server_cpu_cores")
 
 
 def foreign_cores(step: Step) -> float:

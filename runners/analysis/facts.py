@@ -1,20 +1,16 @@
-"""What the rules ask of a step: its latencies as far as they may be quoted, its samples, its line.
-
-Of its profile: whether it is evidence, which ones a report shows, and which two are compared.
-"""
+"""Facts of a step: its latencies as far as they may be quoted, its samples, its line, and its profile as evidence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.analysis import intervals
-from runners.analysis.counts import ERRORS as ERRORS
 from runners.analysis.counts import LEAST_ACHIEVED as LEAST_ACHIEVED
 from runners.analysis.counts import RESPONSE as RESPONSE
 from runners.analysis.counts import SERVICE as SERVICE
@@ -24,6 +20,7 @@ from runners.analysis.counts import errors as errors
 from runners.analysis.counts import number as number
 from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
+from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
 from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level
 from runners.analysis.validity import fell_short as fell_short
@@ -31,7 +28,6 @@ from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
 from runners.design.session import FILL, LOCK
 from runners.design.setting import ENGINES
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
@@ -49,28 +45,11 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Items by their key, in the order in which they come."""
+    """Return items by their key, in the order in which they come."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
     return by_key
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Sends that the generator held back so that they left with the next: their share, and for how long at most."""
-
-    share: float
-    most_us: float
-
-
-def held(step: Step) -> Held | None:
-    """None where no send was held back, and where the generator does not tell (frames before it did have no column)."""
-    summary = step.frames["summary"]
-    if summary.empty or not {"held", "coalesce_us"} <= set(summary.columns):
-        return None
-    count, sent, most_us = (number(step, column) for column in ("held", "sent", "coalesce_us"))
-    return Held(count / sent, most_us) if count > 0 and sent > 0 and write.known(most_us) else None
 
 
 def quotable(step: Step) -> bool:
@@ -98,10 +77,10 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Give what a percentile is at most, in microseconds, whenever the requests without a response would have got one.
+    """Return an upper bound of a percentile in microseconds, whenever the requests without a response had got one.
 
-    The percentile itself where they do not matter; NaN where nothing tells. It lies between its lower bound and this,
-    and nothing more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
+    The percentile itself where they do not matter; NaN where nothing tells. Between its lower bound and this nothing
+    more is known (C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1).
     """
     row = _percentile(step, level, RESPONSE)
     return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
@@ -123,15 +102,15 @@ def _at_least(row: pd.Series) -> bool:
 
 
 def written(value: Bounded) -> str:
-    """Give a latency in words: with its interval, or as a lower bound where requests without a response make it one."""
+    """Return a latency in words: with its interval, or as a lower bound."""
     if value.at_least:
-        return f"at least {write.latency(value.value)}"
-    return value.as_latency
+        return f"at least {words.latency(value.value)}"
+    return words.latency_interval(value.value, value.low, value.high)
 
 
 def written_at_most(value: Bounded) -> str:
     """Return an upper bound in words; the upper end of its own interval, where that is known."""
-    return f"at most {write.latency(value.high if value.bounded else value.value)}"
+    return f"at most {words.latency(value.high if value.bounded else value.value)}"
 
 
 def latency_text(step: Step, level: float) -> str:
@@ -139,11 +118,11 @@ def latency_text(step: Step, level: float) -> str:
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
-    return written_at_most(bound) if bound is not None else in_short(step) or write.UNKNOWN
+    return written_at_most(bound) if bound is not None else in_short(step) or words.UNKNOWN
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """As `at`, but None where that percentile of the step means nothing."""
+    """Return what `at` does; None where that percentile of the step may not be quoted."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
@@ -159,11 +138,6 @@ def thin_levels(step: Step) -> list[float]:
     rows = step.frames["percentiles"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
     return [float(level) for level in rows["percentile"]]
-
-
-def engines(steps: Iterable[Step]) -> list[str]:
-    """Engines in the order in which they were measured."""
-    return list(dict.fromkeys(step.subject for step in steps))
 
 
 def engine_name(engine: str) -> str:
@@ -191,11 +165,6 @@ def profiled(run: Run, engine: str, workload: str) -> Step | None:
     return only([step for step in steps if CPU in step.profiled])
 
 
-def floor(run: Run, workload: str) -> Step | None:
-    """Return the same load against a handler that does nothing."""
-    return only(run.find(kind="floor", workload=workload))
-
-
 def tool(step: Step) -> str:
     return step.record.generator.tool
 
@@ -215,22 +184,22 @@ def line(step: Step) -> str:
     if not may_quote(step, Aspect.RATE) and seen not in (Cause.HELD_UP, Cause.GENERATOR):
         return f"{name}: NOT VALID: {why_not(step)}"
     if (sweep := step.record.sweep) is not None:
-        low, high = write.rate(min(sweep.rates)), write.rate(max(sweep.rates))
-        return f"{name}: {write.several(len(sweep.rates), 'short step')} from {low} to {high}"
+        low, high = words.rate(min(sweep.rates)), words.rate(max(sweep.rates))
+        return f"{name}: {words.several(len(sweep.rates), 'short step')} from {low} to {high}"
     offered, achieved = offered_rps(step), achieved_rps(step)
-    if not write.known(offered):
+    if not words.known(offered):
         many = step.record.connections
-        loop = f"closed loop on {write.connections(many)}" if many and many != 1 else "closed loop"
-        least = f"at least {write.rate(achieved)}, for {why_not(step)}"
-        return f"{name}: {loop}, {least if seen is Cause.GENERATOR else write.rate(achieved)}"
-    rates = f"{write.rate(achieved)} of {write.rate(offered)}"
+        loop = f"closed loop on {words.connections(many)}" if many and many != 1 else "closed loop"
+        least = f"at least {words.rate(achieved)}, for {why_not(step)}"
+        return f"{name}: {loop}, {least if seen is Cause.GENERATOR else words.rate(achieved)}"
+    rates = f"{words.rate(achieved)} of {words.rate(offered)}"
     if fell_short(step):
         return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
     values = {level: quoted(step, level) for level in SHOWN_LEVELS}
-    latencies = [f"{write.level(level)} {written(value)}" for level, value in values.items() if value is not None]
+    latencies = [f"{words.level(level)} {written(value)}" for level, value in values.items() if value is not None]
     if (bound := at_most(step, SHOWN_LEVELS[-1])) is not None and values[SHOWN_LEVELS[-1]] is None:
-        latencies.append(f"{write.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
-    counted = f"{write.several(samples(step), 'sample')}, {write.several(sum(errors(step).values()), 'error')}"
+        latencies.append(f"{words.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
+    counted = f"{words.several(samples(step), 'sample')}, {words.several(sum(errors(step).values()), 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
 
@@ -262,53 +231,47 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 OTHER_RATE = 1.2  # times the lower one: from here on two rates differ
 
 
-def usable_profile(step: Step | None) -> bool:
-    """Decide whether a profile is evidence: of a load that kept its rate, late or not, or of a closed loop.
+def usable_profile(step: Step) -> bool:
+    """Return whether a profile is evidence: of a load that kept its rate, late or not, or of a closed loop.
 
     A load that fell short shows the work of another rate than the one that it stands under.
     """
-    return step is not None and not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
+    return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
+
+
+def _shows(step: Step, event: str) -> bool:
+    return usable_profile(step) and profile_samples(step, event) >= FEWEST_SAMPLES
 
 
 def lock_profiles(steps: Sequence[Step]) -> list[Step]:
     """Choose the profiles of waiting for locks that are evidence, and enough of it."""
-    return [
-        step
-        for step in steps
-        if LOCK in step.profiled and usable_profile(step) and profile_samples(step, LOCK) >= FEWEST_SAMPLES
-    ]
+    return [step for step in steps if LOCK in step.profiled and _shows(step, LOCK)]
 
 
 def shown_profiles(steps: Sequence[Step]) -> list[Step]:
     """Choose the CPU profiles that a report shows: evidence, and enough of it."""
-    return [
-        step
-        for step in steps
-        if step.profiled and usable_profile(step) and profile_samples(step, CPU) >= FEWEST_SAMPLES
-    ]
-
-
-def profile_ends(profiled: Sequence[Step]) -> tuple[Step, ...]:
-    """Give the lowest and the highest rate of the treatment with most rates; else two treatments under one workload."""
-    most = max(grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
-    if len(most) > 1:
-        ordered = sorted(most, key=achieved_rps)
-        if achieved_rps(ordered[-1]) >= OTHER_RATE * achieved_rps(ordered[0]):
-            return ordered[0], ordered[-1]
-    alike = {step.subject: step for step in profiled if step.workload == profiled[0].workload}
-    return tuple(alike.values())[:2]
+    return [step for step in steps if step.profiled and _shows(step, CPU)]
 
 
 def compared_profiles(profiled: Sequence[Step]) -> tuple[Step, Step] | None:
-    """Choose the two profiles whose frames are compared; None where there are none of one engine's code."""
-    first, *rest = profile_ends(profiled) if profiled else (None,)
-    return (first, rest[0]) if first and rest and first.engine == rest[0].engine else None
+    """Choose the two profiles whose frames are compared; None where there are none of one engine's code.
+
+    At the lowest and the highest rate of the treatment with most rates; else of two treatments under one workload.
+    """
+    if not profiled:
+        return None
+    most = max(grouped(profiled, lambda step: (step.subject, step.workload)).values(), key=len)
+    if len(most) > 1:
+        lowest, *_, highest = sorted(most, key=achieved_rps)
+        if achieved_rps(highest) >= OTHER_RATE * achieved_rps(lowest):
+            return lowest, highest
+    first, *others = {step.subject: step for step in profiled if step.workload == profiled[0].workload}.values()
+    return (first, others[0]) if others and first.engine == others[0].engine else None
 
 
 def profile_samples(step: Step, event: str) -> int:
     """Count the samples of one event."""
-    rows = shares_of(step, event)
-    return int(rows["samples"].sum()) if not rows.empty else 0
+    return int(shares_of(step, event)["samples"].sum())
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:

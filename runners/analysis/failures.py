@@ -1,4 +1,4 @@
-"""Count the responses that failed, and estimate by how much more of one side fail than of the other.
+"""Count the responses that failed, and estimate by how much more of one side failed than of the other.
 
 A request failed that had no response, or one with a status of 400 and above; a 404 did not where the workload asks for
 keys that are not there. What had no response when the load ended, or was never sent, says nothing of the server.
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from runners.analysis import facts
+from runners.analysis.counts import failures
 from runners.analysis.intervals import Bounded, difference, expected_hits, student_reach
 from runners.design.load import HALF_ABSENT
 from runners.design.objective import MOST_FAILED
@@ -28,44 +28,42 @@ Counts = tuple[int, int]
 
 def of_step(step: Step) -> Counts:
     """Count a load on one server."""
-    errors = facts.errors(step)
-    refused = int(errors.pop("non_2xx", 0))
-    without, completed = int(sum(errors.values())), facts.number(step, "completed")
-    return _counts(step, int(completed) if math.isfinite(completed) else refused, refused, without)
+    counted = failures(step)
+    return int(counted.requests), int(counted.failed)
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Count a load that several servers shared, by the name of the server; none of one that was not in it."""
+    """Count a load that several servers shared, by the name of each server that was in it."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
-    counts = {}
+    counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
         if (name := row["target"]) in names:
             completed, without = (int(fates.get((name, fate), 0)) for fate in ("completed", "failed"))
-            completed = completed if len(fates) else int(row["completed"])
-            counts[name] = _counts(step, completed, int(row["non_2xx"]), without)
-    return counts
-
-
-def _counts(step: Step, completed: int, refused: int, without: int) -> Counts:
-    if step.workload == HALF_ABSENT:
-        refused = max(0, refused - int(expected_hits(completed, 2).high))
-    return completed + without, refused + without
+            completed, refused = completed if len(fates) else int(row["completed"]), int(row["non_2xx"])
+            if step.workload == HALF_ABSENT:  # by chance, half of its keys are absent
+                refused = max(0, refused - int(expected_hits(completed, 2).high))
+            counts_of[name] = completed + without, refused + without
+    return counts_of
 
 
 def share(counts: Sequence[Counts]) -> float:
     """Return the share of all requests that failed; 0 without any."""
-    ended, failed = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0)
+    ended, failed = _total(counts)
     return failed / ended if ended else 0.0
 
 
+def _total(counts: Sequence[Counts]) -> Counts:
+    return sum(ended for ended, _ in counts), sum(failed for _, failed in counts)
+
+
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the sides of which more fail than may, for what they respond with to be compared, and their shares."""
+    """Return the sides of which too many responses failed for anything else to be compared, and their shares."""
     shares = {name: share(counts) for name, counts in failed.items()}
     return {name: failed_share for name, failed_share in shares.items() if failed_share > MOST_FAILED}
 
 
 def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Estimate by how much more of the requests to a treatment fail than of those to the baseline, as a share of 1.
+    """Estimate by how much more of the requests to a treatment failed than of those to the baseline, as a share of 1.
 
     Each side has the counts of its starts, or runs; `paired`: in the same order, and what disturbs a start disturbs
     both sides. NaN where no request ended on a side.
@@ -86,5 +84,5 @@ def more(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: boo
 
 
 def _proportion(counts: Sequence[Counts]) -> Bounded:
-    ended, failed = sum(ended for ended, _ in counts), sum(failed for _, failed in counts)
+    ended, failed = _total(counts)
     return Bounded(failed / ended, *wilson(failed / ended, ended))

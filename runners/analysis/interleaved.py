@@ -16,12 +16,24 @@ from operator import attrgetter
 
 import numpy as np
 
+from runners import words
 from runners.analysis import facts, failures, machine_stalls
-from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE, Alone, Comparison, Form, of_successes
+from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
 from runners.analysis.failures import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
-from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, COUNTED, DISK, MEMORY, QUANTITIES, RESPONDING_CPU, Row
+from runners.analysis.quantities import (
+    ALL_CPU,
+    BACKGROUND_CPU,
+    COUNTED,
+    DISK,
+    MEMORY,
+    QUANTITIES,
+    RESPONDING_CPU,
+    Reason,
+    Refusal,
+    Row,
+)
 from runners.analysis.treatments import (
     Effect,
     Start,
@@ -32,25 +44,22 @@ from runners.analysis.treatments import (
     usable,
     without_spill_over,
 )
+from runners.analysis.validity import kept_up_to
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord
 
-#: Percentiles of one load: the column of the requests, and the level.
+#: Quantities that are percentiles of the log of requests: level (0..1) and column, by name.
 LEVELS = {
-    "p50_us": ("response_us", 0.5), "p90_us": ("response_us", 0.9), "p99_us": ("response_us", 0.99),
-    "p999_us": ("response_us", 0.999), "service_p50_us": ("service_us", 0.5), "service_p90_us": ("service_us", 0.9),
-    "service_p99_us": ("service_us", 0.99),
-}  # fmt: skip
+    name: (quantity.level, quantity.column) for name, quantity in QUANTITIES.items() if quantity.level is not None
+}
 #: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
 UNFINISHED_JIT = 0.1
 #: What reaches this share of the highest rate that a generator at its limit achieved, was limited by the generator.
 AT_LIMIT = 0.95
-BOTH_LIMITED = "the generator was at its limit with both"
 
 
 @lru_cache(maxsize=4)
@@ -92,6 +101,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     """Compare the treatments of one block by the steps of its starts."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
+    compared = (*about.treatments, *([about.control] if about.control else []))
+    names = (*compared, *([about.reference] if about.reference else []))
     shared = {step.record.round or 0: step for step in steps if step.kind == SHARED}
     reached_alone: dict[int, dict[str, float]] = defaultdict(dict)
     failed_alone: dict[str, list[Counts]] = defaultdict(list)
@@ -99,29 +110,28 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if step.kind == ALONE and step.valid and step.record.interleaved is not None:
             reached_alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
             failed_alone[step.record.interleaved.arm].append(failures.of_step(step))
-    bad = {number: step for number, step in shared.items() if not (facts.quotable(step) or _partly(step))}
-    left_out = {number: facts.why_not(step) for number, step in bad.items()}
+    left_out = {
+        number: facts.why_not(step)
+        for number, step in shared.items()
+        if not (facts.quotable(step) or facts.only_late(step) or (_in_slices(step) and step.valid))
+    }
     # a start whose load of all is not there yet was interrupted
-    numbers = [number for number in sorted(shared) if number not in left_out]
-    late = tuple(number for number in numbers if facts.only_late(shared[number]))
-    form = Form.SLICES if any(_in_slices(step) for step in shared.values()) else Form.REQUESTS
-    compared = (*about.treatments, *([about.control] if about.control else []))
-    names = (*compared, *([about.reference] if about.reference else []))
+    used = {number: shared[number] for number in sorted(shared) if number not in left_out}
+    late = tuple(number for number, step in used.items() if facts.only_late(step))
+    form = Form.SLICES if any(map(_in_slices, shared.values())) else Form.REQUESTS
     starts: dict[str, list[Start]] = defaultdict(list)
-    left: list[float] = []
-    for number in numbers:
-        start_step = shared[number]
-        if machine_stalls.watched(start_step) and not start_step.frames["requests"].empty:
-            stalls = machine_stalls.stalls_of(start_step)
-            left.append(machine_stalls.outside(start_step.frames["requests"], stalls)[1])
-        for quantity, start in _starts(start_step, names, reached_alone[number]).items():
+    without_stalls: list[float] = []
+    for number, step in used.items():
+        if machine_stalls.watched(step) and not step.frames["requests"].empty:
+            without_stalls.append(machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))[1])
+        for quantity, start in _starts(step, names, reached_alone[number]).items():
             starts[quantity].append(start)
     rows, control, reference, above = list[Row](), list[Row](), dict[str, float](), dict[tuple[str, str], Bounded]()
-    every: dict[tuple[str, str], tuple[float, ...]] = {}
+    values: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
-        whole = [(start, _cut(start, len(compared))) for start in starts[quantity]]
-        own = [cut for _, cut in whole if usable([cut], 0)]
+        whole = [start for start in starts[quantity] if usable([_cut(start, len(compared))], 0)]
+        own = [_cut(start, len(compared)) for start in whole]
         if not own:
             continue
         against = compared, about.treatments[0], about.smallest_difference, about.control or None
@@ -132,14 +142,14 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         logs = np.array([start.logs for start in own])
         base_value = math.exp(float(logs[:, 0].mean()))
         count = dict(zip(compared, np.isfinite(logs).sum(axis=0).tolist(), strict=True))
-        levels = _solo(steps, quantity, numbers, compared) if form == Form.REQUESTS else []
+        solo = _solo(steps, quantity, tuple(used), compared) if form == Form.REQUESTS else []
         spilt: tuple[Effect, ...] = ()
-        if levels:
-            base_value = math.exp(float(np.mean([start.logs[0] for start in levels])))
-            of_levels = compare(levels, *against, most_starts)
-            effects = without_spill_over(effects, of_levels)
-            spilt = of_levels.effects
-        over = _above([start for start, cut in whole if usable([cut], 0)], names, about, quantity)
+        if solo:
+            base_value = math.exp(float(np.mean([start.logs[0] for start in solo])))
+            of_solo = compare(solo, *against, most_starts)
+            effects = without_spill_over(effects, of_solo)
+            spilt = of_solo.effects
+        over = _above(whole, names, about, quantity)
         above |= {(quantity, name): change for name, change in over.items()}
         for effect in effects.effects:
             row = _row(quantity, about, effect, base_value, count[effect.treatment], effect in spilt)
@@ -147,34 +157,33 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if effects.control is not None:
             control.append(_row(quantity, about, effects.control, base_value, count[about.control]))
         if about.reference:
-            reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start, cut in whole if usable([cut], 0)])))
+            reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         for index, name in enumerate(compared):
-            every[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
-    used = [shared[number] for number in numbers]
-    background, failed = _background(used), _failed(list(shared.values()), compared)
-    limited = _limited(every) if late and form == Form.SLICES else frozenset()
+            values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
+    background, failed = _background(list(used.values())), _failed(list(shared.values()), compared)
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
-
-    cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in every.items() if quantity == CPU}
+    limited = _limited(values) if late and form == Form.SLICES else frozenset()
+    cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in values.items() if quantity == CPU}
+    responding_known = any(quantity == ALL_CPU for quantity, _ in values)
 
     def marked(row: Row) -> Row:
-        if row.quantity.name == CPU and any(quantity == ALL_CPU for quantity, _ in every):
+        if row.quantity.name == CPU and responding_known:
             row = replace(row, quantity=RESPONDING_CPU)
-        of_warm = _of_warm(_within_generator(row, limited), background, cpu_us)
-        return of_successes(of_warm, failed_of.get(row.quantity.name, failed))
+        warm = _refuse_cold(_within_generator(row, limited), background, cpu_us)
+        return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
-    rates_rps = [rate for step in used for rate in step.frames["targets"]["offered_rps"] if write.known(rate)]
+    rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
         rows=tuple(map(marked, rows)), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
         steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
-        until=about.until, starts=tuple(numbers), late=late, left_out=tuple(left_out.items()),
+        until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
         control=tuple(map(marked, control)), reference=reference, above=above, cpu_groups=about.cpu_groups,
-        without_stalls=float(np.mean(left)) if left else math.nan, carried_over=_carried_over(used),
-        utilisation=max((_utilisation(shared[number], reached_alone[number]) for number in numbers), default=math.nan),
-        between_starts=between_starts, values=every, start_s=_start_s(steps), slice_s=about.slice_s,
-        background=background,
+        without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
+        carried_over=_carried_over(list(used.values())),
+        utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
+        between_starts=between_starts, values=values, start_s=_start_s(steps), slice_s=about.slice_s,
     )  # fmt: skip
 
 
@@ -189,17 +198,17 @@ def _within_generator(row: Row, limited: frozenset[str]) -> Row:
     bounds = limited & {row.baseline, row.treatment}
     if row.quantity.name != THROUGHPUT or not bounds:
         return row
-    return replace(row, at_least=bounds, refused=BOTH_LIMITED if len(bounds) == 2 else row.refused)
+    refused = (Refusal(Reason.GENERATOR_LIMITED),) if len(bounds) == 2 else row.refused
+    return replace(row, at_least=bounds, refused=refused)
 
 
-def _of_warm(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Mapping[str, float]) -> Row:
+def _refuse_cold(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Mapping[str, float]) -> Row:
     """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
     jit_us = {name: background.get(name, {}).get("jit", 0.0) for name in (row.treatment, row.baseline)}
     cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
         return row
-    taken = " against ".join(map(write.latency, jit_us.values()))
-    return replace(row, refused=f"JIT compilation was unfinished: {taken} per request")
+    return replace(row, refused=(Refusal(Reason.JIT_UNFINISHED, amounts=tuple(jit_us.values())),))
 
 
 def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
@@ -219,15 +228,14 @@ def _above(
     """Return the change of a percentile from the server that does nothing to each treatment; empty where nothing
     tells.
     """
-    base = len(names) - 1
-    if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, base):
+    if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
     return {effect.treatment: effect.change for effect in effects}
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, not compared where its percentile is the instrument's on both sides, or may be.
+    """Return the row, refused where its percentile is the instrument's on both sides, or may be.
 
     One side that does not lie above a server that does nothing may take less than it reads, so the difference is the
     least that there can be. What an instrument adds to a median is on both sides and cancels.
@@ -235,24 +243,24 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
     if row.quantity.name not in (*LEVELS, UNDISTURBED) or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
-        median = LEVELS.get(row.quantity.name, ("", 1.0))[1] <= MEDIAN
-        return row if median else replace(row, refused=NO_REFERENCE)
+        is_median = row.quantity.level is not None and row.quantity.level <= MEDIAN
+        return row if is_median else replace(row, refused=(Refusal(Reason.NO_REFERENCE),))
     inside = frozenset(name for name in (row.baseline, row.treatment) if name in above and not above[name].low > 0)
     higher = row.treatment if row.ratio > 1 else row.baseline
-    return replace(row, at_most=inside, refused=NEITHER_ABOVE if higher in inside else "")
+    return replace(row, at_most=inside, refused=(Refusal(Reason.WITHIN_FLOOR),) if higher in inside else ())
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
     """Return a percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
     if quantity not in LEVELS:
         return []
-    column, level = LEVELS[quantity]
+    level, column = LEVELS[quantity]
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
         about = step.record.interleaved
-        if step.kind == SOLO and about is not None and facts.quotable(step):
-            value = facts.at(step, level, column.removesuffix("_us"))
-            if value is not None and value.value > 0 and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
+        if step.kind == SOLO and about is not None and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
+            value = facts.quoted(step, level, column.removesuffix("_us"))
+            if value is not None and value.value > 0:
                 by_start[step.record.round or 0][about.arm] = value.value
     whole = all(set(names) <= by_start[number].keys() for number in starts)
     return [start_from(by_start[number], names) for number in starts] if whole else []
@@ -265,11 +273,6 @@ def _cut(start: Start, treatments: int) -> Start:
 
 def _in_slices(step: Step) -> bool:
     return step.record.offered_rps is None
-
-
-def _partly(step: Step) -> bool:
-    """Return whether a load tells something though it is not valid: its generator was late, or it was a closed loop."""
-    return facts.only_late(step) or (_in_slices(step) and step.valid)
 
 
 def _failed(shared: Sequence[Step], names: Sequence[str]) -> dict[str, tuple[Counts, ...]]:
@@ -287,18 +290,23 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return every quantity that one start tells, by its name; NaN of treatments that were not in it."""
-    requests, on_time, targets = step.frames["requests"], _on_time(step), step.frames["targets"]
+    """Return every quantity of one start, by its name; NaN of treatments that were not in it.
+
+    The lateness of a generator is in the response times of all targets alike and would hide a difference, so only
+    percentiles that it did not reach are taken; service times don't hold it. `alone`: rates of closed loops.
+    """
+    requests, targets = step.frames["requests"], step.frames["targets"]
+    on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
     fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
-    latencies = {
+    starts = {
         name: start_of(requests, names, level, column)
-        for name, (column, level) in LEVELS.items()
-        if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time)
+        for name, (level, column) in LEVELS.items()
+        if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time_to)
     }
-    if machine_stalls.watched(step) and "p99_us" in latencies:
+    if machine_stalls.watched(step) and "p99_us" in starts:
         kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
-        latencies[UNDISTURBED] = start_of(kept, names, 0.99)
+        starts[UNDISTURBED] = start_of(kept, names, 0.99)
     served = dict(zip(targets["target"], targets["served"], strict=True))
 
     def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:
@@ -319,23 +327,10 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
         DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
     }
-    read = {name: start_from(values, names) for name, values in values_of.items() if _of_all(values, present)}
-    return {**latencies, **read}
-
-
-def _of_all(values: Mapping[str, float], names: Sequence[str]) -> bool:
-    return bool(names) and all(values.get(name, 0.0) > 0 for name in names)
-
-
-def _on_time(step: Step) -> float:
-    """Up to which percentile (0..1) of the response times the generator's own lateness does not matter.
-
-    It is in the response times of all targets alike and would hide a difference; service times don't hold it.
-    """
-    if step.valid:
-        return 1.0
-    percent = facts.number(step, "kept_up_to")
-    return percent / 100 if write.known(percent) else 0.0
+    for quantity, values in values_of.items():
+        if present and all(values.get(name, 0.0) > 0 for name in present):
+            starts[quantity] = start_from(values, names)
+    return starts
 
 
 def _row(
@@ -358,7 +353,7 @@ def _carried_over(steps: Sequence[Step]) -> dict[str, float]:
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Give the share of the core that the offered rates take, from what each server reached alone; NaN if not known."""
+    """Return the share of the core that the offered rates take, by what each server reached alone; NaN if not known."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

@@ -9,7 +9,7 @@ that leave at least five batches counts: if neighbouring batches are still alike
 those half as long is added once more for what still longer ones would (lugsail: D. Vats and J. Flegal, 2022, *Lugsail
 lag windows for estimating time-average covariance matrices*, Biometrika 109).
 
-`effective_samples` is the number of requests over that effect. A value lies within the bounds of a percentile unless
+The effective sample is the number of requests over that effect. A value lies within the bounds of a percentile unless
 the exact binomial (Clopper-Pearson) bounds of the share of requests slower than it, for as many requests as tell on
 that share, exclude what the percentile asks (inverted tests: C. Francisco and W. Fuller, 1991, *Quantile estimation
 with a complex survey design*, Annals of Statistics 19). The dependence is taken at each value that is tried, not at the
@@ -37,7 +37,7 @@ import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom, t
 
-from runners.readers import write
+from runners import words
 from runners.readers.batch_means import CONFIDENCE, share_variance
 from runners.readers.console_report import rank
 from runners.readers.run import Step
@@ -69,12 +69,11 @@ class Bounded:
     @property
     def as_share(self) -> str:
         """A share of 1 in words: 26.6 % (24.7-28.6)."""
-        return write.percent_interval(self.value, self.low, self.high)
+        return words.percent_interval(self.value, self.low, self.high)
 
-    @property
-    def as_latency(self) -> str:
-        """A duration in microseconds in words: 118 us (116-121)."""
-        return write.latency_interval(self.value, self.low, self.high)
+    def less(self, amount: float) -> Bounded:
+        """Return the value and its bounds, less an amount."""
+        return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
     def apart_from(self, other: Bounded) -> bool | None:
         """Return whether the two intervals do not overlap; None where a bound that decides it is not known."""
@@ -93,7 +92,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Take the direction of a difference from its interval; it is inconclusive where a bound is not known.
+    """Return the direction of a difference, by its interval; it is inconclusive where a bound is not known.
 
     `margin`, in the unit of the difference: the smallest one that would matter.
     """
@@ -105,7 +104,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """a - b with an interval recovered from those of a and b, which must come from separate measurements.
+    """Return a - b with an interval recovered from those of a and b, which must come from separate measurements.
 
     The method of variance estimates recovery: G. Zou and A. Donner, 2008, *Construction of confidence limits about
     effect measures*, Statistics in Medicine 27. It needs no normality, only good limits of each part. A side that
@@ -118,7 +117,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Give how far Student's interval reaches to each side, by what `freedom` degrees of freedom tell of a variance.
+    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom.
 
     scipy's `ttest_1samp(...).confidence_interval()` was looked at: it is of the mean of independent values alone. Here
     the variance may be that of dependent seconds, of a difference, or of the next value.
@@ -135,7 +134,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Give how often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial quantiles)."""
+    """Return how often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial)."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -163,24 +162,11 @@ class Blocks:
         return int(self.counts.sum())
 
     def index(self, level: float) -> int:
-        """Where in `values_us` the percentile lies."""
+        """Return the place of a percentile in `values_us`."""
         return int(np.searchsorted(np.cumsum(self.counts.sum(axis=0)), rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
         return float(self.values_us[self.index(level)])
-
-    def without(self, chosen: npt.NDArray[np.bool_]) -> Blocks:
-        """Return all stretches but those."""
-        return Blocks(self.t_s[~chosen], self.values_us, self.counts[~chosen])
-
-
-@dataclass(frozen=True, slots=True)
-class Spike:
-    """One second that makes a percentile: when it began, and what the percentile is without it."""
-
-    t_s: float
-    value_us: float
-    without_us: float
 
 
 _kept: dict[int, tuple[weakref.ref[pd.DataFrame], Blocks]] = {}
@@ -205,7 +191,7 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """By how much the variance of a share exceeds that of independent requests; 1 or more.
+    """Return by how much the variance of a share exceeds that of independent requests; 1 or more.
 
     `over` of `totals` requests in each stretch of time, in order.
     """
@@ -229,13 +215,6 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
     """Return the share of requests slower than a value, and how many independent requests would tell as much on it."""
     over = blocks.counts[:, column + 1 :].sum(axis=1)
     return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
-
-
-def effective_samples(blocks: Blocks, level: float) -> float:
-    """Return how many independent requests would tell as much on this percentile; NaN when there are too few
-    stretches.
-    """
-    return _beyond(blocks, min(blocks.index(level), len(blocks.values_us) - 2))[1]  # beyond the slowest is nothing
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
@@ -299,17 +278,16 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
     )
 
 
-def spike(step: Step, level: float) -> Spike | None:
-    """Return the one second that makes a percentile, if there is one."""
+def without_its_second(step: Step, level: float) -> float | None:
+    """Return what a percentile is without the one second that makes it, in microseconds; None where no second does."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None
-    value = blocks.percentile(level)
     beyond = blocks.counts[:, max(0, blocks.index(level)) :].sum(axis=1)
-    reach = [(blocks.t_s >= at) & (blocks.t_s < at + 1.0) for at in blocks.t_s]
-    caught = [int(beyond[chosen].sum()) for chosen in reach]
-    worst = int(np.argmax(caught))
-    if reach[worst].all() or caught[worst] <= MADE_BY * beyond.sum():
+    seconds = [(blocks.t_s >= at_s) & (blocks.t_s < at_s + 1.0) for at_s in blocks.t_s]
+    caught = [int(beyond[second].sum()) for second in seconds]
+    worst = seconds[int(np.argmax(caught))]
+    if worst.all() or max(caught) <= MADE_BY * beyond.sum():
         return None
-    without = blocks.without(reach[worst]).percentile(level)
-    return Spike(float(blocks.t_s[worst]), value, without) if without < MADE_BY * value else None
+    without_us = Blocks(blocks.t_s[~worst], blocks.values_us, blocks.counts[~worst]).percentile(level)
+    return without_us if without_us < MADE_BY * blocks.percentile(level) else None

@@ -30,10 +30,10 @@ from functools import cached_property
 
 import numpy as np
 
+from runners import words
 from runners.analysis.knee_curve import Curve, at_least, curve, student_below
 from runners.analysis.rate_steps import DECIDED, RateStep, StepOutcome
 from runners.design.objective import Objective
-from runners.readers import write
 
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
@@ -64,7 +64,7 @@ class Kind(StrEnum):
 
 
 class Limit(StrEnum):
-    """What bounds a knee from above."""
+    """The bound of a knee from above."""
 
     SHORT_STEPS = "short steps"
     LONGER_STEP = "longer step"
@@ -106,7 +106,7 @@ class Knee:
     @property
     def from_below(self) -> bool:
         """Whether it is known from below only: what lies above was met, or the generator was late there."""
-        return self.kind != Kind.FOUND and write.known(self.low_rps) and not write.known(self.high_rps)
+        return self.kind != Kind.FOUND and words.known(self.low_rps) and not words.known(self.high_rps)
 
     @property
     def from_above(self) -> bool:
@@ -131,7 +131,9 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a search is for: the objective, how narrow an interval, within which rates, and how long a step confirms."""
+    """The aim of a search: the objective, the width of the interval as a share, the rates of interest, and the length
+    of a step that confirms a knee; 0 for the objective's own.
+    """
 
     objective: Objective
     precision: float = math.inf
@@ -147,9 +149,9 @@ class Aim:
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Search:
-    """The steps of a search on one server, and what else bounds its knee.
+    """The steps of a search on one server, and the other loads that bound its knee.
 
-    `other_steps`: longer steps that others offered to the same server over as many connections.
+    `other_steps`: longer steps of other blocks on the same server over as many connections.
     """
 
     aim: Aim
@@ -175,7 +177,7 @@ class Search:
 
     @property
     def missed_rps(self) -> float:
-        """Its rate, infinite without one."""
+        """The rate of the refuting step, infinite without one."""
         return self.refuting.rps if self.refuting else math.inf
 
     @property
@@ -185,7 +187,7 @@ class Search:
 
     @property
     def confirming(self) -> RateStep | None:
-        """The highest of them that lasted as long as is asked."""
+        """The highest step of `met` that is long enough to confirm a knee."""
         return next((step for step in reversed(self.met) if step.length_s >= self.aim.long_s), None)
 
     @property
@@ -213,10 +215,10 @@ class Search:
 
     @cached_property
     def knee(self) -> Knee:
-        """The knee by everything that bounds it."""
+        """The knee by the short steps and everything that bounds it."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
-        bounded = write.known(short.high_rps)
+        bounded = words.known(short.high_rps)
         known = replace(
             short, closed_loop_rps=self.closed_loop_rps, confirmed_by=_name(self.confirming),
             refuted_by=_name(refuting),
@@ -237,11 +239,11 @@ class Search:
         return self._between(known, top_rps, limit)
 
     def _between(self, known: Knee, top_rps: float, limit: Limit) -> Knee:
-        """Return the knee between what is met and a bound from above."""
+        """Return the knee between the rates that met the objective and a bound from above."""
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee
-        high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if write.known(rps))
-        low_rps = by_all.low if write.known(by_all.low) else math.exp(self.curve.places[0])
+        high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if words.known(rps))
+        low_rps = by_all.low if words.known(by_all.low) else math.exp(self.curve.places[0])
         between = replace(known, kind=Kind.FOUND, rps=by_all.value, late=False)
         rps = self.confirming.rps if self.confirming else self._no_higher_than_met(between).rps
         low_rps, high_rps = min(low_rps, rps), max(high_rps, rps)
@@ -283,11 +285,11 @@ def _name(step: RateStep | None) -> str:
 
 
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
-    """Choose the rate of the next step that is as long as is asked; None where nothing more is to be known.
+    """Choose the rate of the next longer step; None where no further step would say more.
 
     The first goes just below the knee; after one that missed the next lies lower, until one meets. Then one goes just
     above, unless a closed loop bounds the knee already. The rates after them halve the interval. `tried`: rates and
-    outcomes of those before, in their order; one that the machine disturbed is offered once more, and where that is
+    outcomes of the steps before, in their order; one that the machine disturbed is repeated once, and where that is
     disturbed too, or the generator was late, it counts as missed.
     """
     aim, rates = search.aim, [rps for rps, _ in tried]
@@ -298,7 +300,7 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     missed = {*lost, *(step.rps for step in search.longer if step.outcome(aim.objective) == StepOutcome.MISSED)}
     top_rps = min([*missed, search.reached_rps, aim.high_rps])
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
-    if not write.known(met_rps):
+    if not words.known(met_rps):
         first_rps = min(_just_below(search.estimate, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         rps = _lower(search, missed) * min(missed) if missed else first_rps
         return _rounded(rps) if aim.low_rps <= rps < math.inf else None
@@ -322,7 +324,7 @@ def _just_below(short: Knee, closed_loop_rps: float) -> float:
     if short.kind == Kind.FOUND:
         return max(short.low_rps, JUST_BELOW * short.rps)
     sides = (short.low_rps, LOWER * short.high_rps, closed_loop_rps / 2)
-    return next((rps for rps in sides if write.known(rps)), math.inf)
+    return next((rps for rps in sides if words.known(rps)), math.inf)
 
 
 def _just_above(short: Knee, met_rps: float) -> float:
@@ -340,7 +342,7 @@ def estimate(
     precision: float = math.inf,
     limits_rps: tuple[float, float] = (0.0, math.inf),
 ) -> Knee:
-    """Estimate the knee from the steps of one server, and say which of its sides are known.
+    """Estimate the knee from the steps of one server, and which of its sides are known.
 
     `limits_rps`: the lowest and the highest rate of interest.
     """
@@ -366,7 +368,7 @@ def estimate(
         return Knee(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
     if higher and not lower:
         ends = (max(met), knee.low, at_least(steps, objective).knee.low)
-        low_rps = min((rps for rps in ends if write.known(rps)), default=nan)
+        low_rps = min((rps for rps in ends if words.known(rps)), default=nan)
         kind = Kind.ABOVE if late else Kind.OPEN
         return Knee(kind, nan, low_rps, nan, False, ceiling_rps, late=bool(late))
     if lower and min(missed) <= limits_rps[0] * NEAR:
@@ -391,7 +393,7 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all that was offered.
+    """Choose the rates of the next batch: evenly over where the knee may lie, or beyond all rates so far.
 
     Where the latest start met up to beyond the middle of where the knee may lie, or missed down to below it, the starts
     before it were unlike it: the next rates lie beyond, up to those of a first batch after a closed loop of
@@ -426,7 +428,7 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
 
 def rounded_rate(rps: float) -> str:
     """Return a rate with three digits: 21 400/s."""
-    return write.rate(float(f"{rps:.3g}"))
+    return words.rate(float(f"{rps:.3g}"))
 
 
 def rate_interval(knee: Knee) -> str:
@@ -434,4 +436,4 @@ def rate_interval(knee: Knee) -> str:
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))
-    return f"{rounded_rate(knee.rps)} ({write.count(low)}{write.DASH}{write.count(high)})"
+    return f"{rounded_rate(knee.rps)} ({words.count(low)}{words.DASH}{words.count(high)})"

@@ -154,7 +154,7 @@ def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Log likelihoods of the mean knee, from those of each start's own knee, which lies around it by a deviate.
+    """Return the log likelihoods of the mean knee from those of each start's own knee, a deviate around it.
 
     Rows, starts, places to rows, places. What lies beyond the first or the last place counts as lying there.
     """

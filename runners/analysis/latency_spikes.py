@@ -1,4 +1,4 @@
-"""Stretches of time in which responses were slow, and what can have held them up, as events on the same clock.
+"""Find stretches of time in which responses were slow, and the events on the same clock that can have delayed them.
 
 A slice stands out when its p99 exceeds the median of all slices' p99 by five robust standard deviations (the median
 absolute deviation times 1.4826; F. R. Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median: the threshold
@@ -45,12 +45,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One stretch: seconds from the start of the window, its slowest response, its slow responses and their excess."""
+    """One stretch: seconds from the start of the window, its slowest response, and the excess of its slow ones."""
 
     begin_s: float
     end_s: float
     peak_us: float
-    slow: float
     excess_ms: float
 
 
@@ -62,15 +61,9 @@ class Tail:
     length_s: float
     usual_us: float
     threshold_us: float
-    p99_us: Floats
     spikes: tuple[Spike, ...]
     slow: float
     excess_ms: float
-
-    @property
-    def inside(self) -> float:
-        """The share of the excess that lies in spikes."""
-        return sum(spike.excess_ms for spike in self.spikes) / self.excess_ms if self.excess_ms else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +102,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid, widened where its slices hold too few responses; None when no width has
-    enough.
-    """
+    """Return the `slices` frame as a grid, widened where slices hold too few responses; None where none is enough."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -142,12 +133,10 @@ def find(slices: pd.DataFrame) -> Tail | None:
     ]
     spikes = []
     for begin, end, members in _merged(spans):
-        mine = slow[members]
-        excess = float((mine * over).sum())
-        spikes.append(Spike(max(0.0, begin), end, float(longest[members].max()), float(mine.sum()), excess))
-    return Tail(
-        seen.slice_s, seen.length_s, usual, threshold, p99, tuple(spikes), float(slow.sum()), float((slow * over).sum())
-    )
+        excess_ms = float((slow[members] * over).sum())
+        spikes.append(Spike(max(0.0, begin), end, float(longest[members].max()), excess_ms))
+    whole_ms = float((slow * over).sum())
+    return Tail(seen.slice_s, seen.length_s, usual, threshold, tuple(spikes), float(slow.sum()), whole_ms)
 
 
 def _merged(spans: list[tuple[float, float, int]]) -> list[tuple[float, float, list[int]]]:
@@ -192,14 +181,7 @@ KINDS = (
 )
 STALLS = ("stall", "allocation stall")
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
-#: Causes whose names are plural.
-SEVERAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 FEWEST_EVENT_MS = 1.0
-
-
-def explains(name: str) -> str:
-    """Return a cause as the subject of a sentence: CPU steal explains, stalls of the machine explain."""
-    return f"{name} {'explain' if name in SEVERAL else 'explains'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +196,6 @@ class Cause:
 
     def __len__(self) -> int:
         return len(self.begin_s)
-
-    @property
-    def busy_s(self) -> float:
-        return float((self.end_s - self.begin_s).sum())
 
 
 def cause(name: str, events: list[tuple[float, float, float]], stops: bool = False) -> Cause:
@@ -281,22 +259,20 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Divide what threads waited for a core in each sample; empty where they are not known by name.
+    """Return how long threads waited for a core in each sample, by cause; empty where threads are not known by name.
 
     Columns `t_s`, `length_s`, `behind_others_ms` (of serving and sending threads, at most what other processes ran) and
     `behind_its_own_ms` (of serving threads, what neither these nor the server's background threads can explain).
     """
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
-    samples = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(
-        0.0
-    )
-    if not {"wait", "foreign", "serving"} <= set(samples.columns) or not samples["serving"].sum() > 0:
+    table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
+    if not {"wait", "foreign", "serving"} <= set(table.columns) or not table["serving"].sum() > 0:
         return pd.DataFrame(columns=["t_s", "length_s", "behind_others_ms", "behind_its_own_ms"])
-    background = samples[[kind for kind in OWN_BACKGROUND if kind in samples]].sum(axis=1)
-    others = np.minimum(samples["wait"] + samples["sending wait"], samples["foreign"])
-    own = (samples["wait"] - others - background).clip(lower=0.0)
-    return samples.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
+    background = table[[kind for kind in OWN_BACKGROUND if kind in table]].sum(axis=1)
+    others = np.minimum(table["wait"] + table["sending wait"], table["foreign"])
+    own = (table["wait"] - others - background).clip(lower=0.0)
+    return table.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
 
 
 def _active(

@@ -1,4 +1,4 @@
-"""Closed loops as experiment 02 measures them: what each reached, and what the kernel and the script make of it.
+"""Closed loops as experiment 02 measures them: their rates, and how the kernel and the script explain them.
 
 In closed loop a connection sends its next request when the last one has its response. So its rate is one over its
 latency, and its latency is that of a server which is never asked for more than it gives: no latency under load.
@@ -13,9 +13,8 @@ after a tick, at which the one before ended: the wait is 40 ms and one whole tic
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
@@ -55,8 +54,7 @@ class Loop:
 
     @property
     def published(self) -> str | None:
-        name = self.step.record.loop.published
-        return str(name) if name else None
+        return self.step.record.loop.published or None
 
     @property
     def rate_rps(self) -> float:
@@ -84,23 +82,18 @@ class Loop:
         return facts.number(self.step, "non_2xx")
 
     def a_request(self, counter: str) -> float:
-        """Return what a counter of the kernel gained, a request; NaN where it was not counted. It counts the whole
-        machine.
-        """
-        gained: Mapping[str, Any] = self.step.record.loop.tcp
-        if counter not in gained or not self.completed > 0:
-            return math.nan
-        return float(gained[counter]) / self.completed
+        """Return by how much a counter of the kernel, of the whole machine, rose a request; NaN if not counted."""
+        gained = self.step.record.loop.tcp
+        return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
     @property
     def server_cores(self) -> float:
-        """Cores that the server kept busy, on average."""
-        telemetry = self.step.frames["telemetry"]
-        return float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan
+        """The cores that the server kept busy, on average."""
+        return facts.server_cores(self.step)
 
     @property
     def absent_by_script(self) -> float:
-        """How many of its requests the script makes for keys that the store was not given; NaN where all are held."""
+        """The number of requests that the script makes for keys that the store lacks; NaN where it has all."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
@@ -113,7 +106,7 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return those that match."""
+    """Return the loops of a stage, of one name and number of connections where they are given."""
     return [
         loop
         for loop in loops
@@ -124,7 +117,7 @@ def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return a stage's loop on its fewest connections."""
+    """Return a stage's loop on the fewest connections; None without any."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
@@ -134,11 +127,8 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
     Each thread of an unseeded script draws the same numbers of 1..`drawn` from the same start, one a request; the
     requests are shared out evenly. Keys 1..`held` are there.
     """
-    hits = 0
-    for thread in range(threads):
-        share = (requests + thread) // threads
-        hits += int((integers(share, drawn) <= held).sum()) if share else 0
-    return requests - hits
+    shares = [(requests + thread) // threads for thread in range(threads)]
+    return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
 
 def expected_us(hz: float) -> float:
@@ -147,13 +137,11 @@ def expected_us(hz: float) -> float:
 
 
 def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Return requests per second of one over those of the other."""
+    """Return the requests per second of the fast loop over those of the slow one."""
     return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
 
 
 def pairs(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
-    """Return the same requests on the same connections in two stages."""
-    pairs = []
-    for slow in find(loops, stages[0], name):
-        pairs += [(slow, fast) for fast in find(loops, stages[1], name, slow.connections)]
-    return pairs
+    """Return the loops of one name on the same connections in two stages."""
+    slow_loops = find(loops, stages[0], name)
+    return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]

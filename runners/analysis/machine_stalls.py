@@ -25,7 +25,6 @@ independent.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,10 +32,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.design.block import MOST_UTILISATION
-from runners.readers.batch_means import mean_variance
 from runners.readers.run import Step
 from runners.readers.samples import Samples
 
@@ -47,9 +44,6 @@ PERIOD_S = 0.001
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
 SLICE_S = 0.1  # as response times are kept
-BLOCKS_A_SECOND = round(1 / SLICE_S)
-REMEDY = "Give the stall witness the right to real-time priority (sudo setcap cap_sys_nice+ep) and run again."
-
 #: A sample in which the disk worked for this share of the time: what stalled in it, or in the one before or after,
 #: may have been at work for it. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
@@ -59,18 +53,14 @@ Windows = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out.
-
-    `deviation` is the standard deviation of that share, from seconds of the load as independent units.
-    """
+    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out."""
 
     left_out: float
     percentiles: Mapping[float, Bounded]
-    deviation: float = 0.0
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the stalls of a core near to a sample (see readers.activity) in which the disk was busy."""
+    """Return the stalls without those near to a sample (see readers.activity) in which the disk was busy."""
     disk = activity[activity["kind"] == "disk"]
     disk = disk[disk["busy_ms"] >= DISK_SHARE * 1000 * disk["length_s"]]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
@@ -81,7 +71,7 @@ def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFram
 
 
 def stalls_of(step: Step) -> pd.DataFrame:
-    """Give the stalls of a step that the machine made."""
+    """Return the stalls of a step that the machine made."""
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
@@ -108,7 +98,7 @@ def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
 
 
 def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the short stalls that no longer one is near to."""
+    """Return the stalls without the short ones that no longer one is near to."""
     at_s = stalls["t_s"].to_numpy(float)
     long = (stalls["duration_ms"] >= SHORT_MS).to_numpy(np.bool_)
     long_s = np.concatenate([[-np.inf], np.sort(at_s[long]), [np.inf]])
@@ -117,22 +107,15 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def undisturbed(
-    stalls: pd.DataFrame, loads: Mapping[str, pd.DataFrame], utilisation: float = MOST_UTILISATION
-) -> dict[str, Undisturbed]:
-    """Return percentiles of each target's `slices`, without the blocks of time that a stall's window touches."""
-    index = {name: np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int) for name, slices in loads.items()}
-    blocks = max((int(blocks_of_core.max()) + 1 for blocks_of_core in index.values() if len(blocks_of_core)), default=0)
-    gone = dropped(stalls, blocks, utilisation)
-    share, deviation = float(gone.mean()) if blocks else 0.0, _deviation(gone)
-    return {name: Undisturbed(share, _percentiles(loads[name][~gone[at]]), deviation) for name, at in index.items()}
-
-
-def _deviation(gone: npt.NDArray[np.bool_]) -> float:
-    """Estimate the standard deviation of the share of dropped blocks by seconds: within one, stalls come in bursts."""
-    whole = len(gone) // BLOCKS_A_SECOND * BLOCKS_A_SECOND
-    seconds = gone[:whole].reshape(-1, BLOCKS_A_SECOND).mean(axis=1)
-    return math.sqrt(mean_variance(seconds).value) if len(seconds) > 1 else 0.0
+def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION) -> Undisturbed:
+    """Return the percentiles of a load's `slices`, without the blocks of time that a stall's window touches."""
+    at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
+    gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
+    by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
+    samples = Samples(by_value.index.to_numpy(float), by_value.to_numpy(np.int64))
+    levels = LEVELS if samples.total else ()
+    percentiles = {level: Bounded(samples.percentile(level), *samples.bounds(level)) for level in levels}
+    return Undisturbed(float(gone.mean()) if len(gone) else 0.0, percentiles)
 
 
 def outside(
@@ -140,7 +123,7 @@ def outside(
 ) -> tuple[pd.DataFrame, float]:
     """Keep the requests of a log (see readers.requests_log) whose responses came in blocks that no window touches.
 
-    Gives their rows and the share of time left out, which all targets of the log have in common. A request without a
+    Return their rows and the share of time left out, which all targets of the log have in common. A request without a
     response stays or goes by its intended start.
     """
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
@@ -155,20 +138,6 @@ def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISA
     for begin, end in windows(stalls, utilisation):
         gone[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
     return gone
-
-
-def _percentiles(slices: pd.DataFrame) -> dict[float, Bounded]:
-    by_value = slices[slices["count"] > 0].groupby("us")["count"].sum()
-    samples = Samples(by_value.index.to_numpy(float), by_value.to_numpy(np.int64))
-    return {level: Bounded(samples.percentile(level), *samples.bounds(level)) for level in LEVELS if samples.total}
-
-
-def of(step: Step) -> Undisturbed | None:
-    """Return the same of one step; None without a witness, without slices, or where its latencies may not be quoted."""
-    slices = step.frames["slices"]
-    if not watched(step) or slices.empty or not facts.quotable(step):
-        return None
-    return undisturbed(stalls_of(step), {step.name: slices})[step.name]
 
 
 def watched(step: Step) -> bool:

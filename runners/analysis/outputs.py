@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from runners import words
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form
 from runners.analysis.failures import Counts
 from runners.analysis.quantities import ALPHA, Quantity, Row, welch
@@ -29,7 +30,6 @@ from runners.audit.rule import achieved_rps, fell_short, is_open_loop, samples
 from runners.audit.rules.timing import timer_line
 from runners.design.objective import MOST_FAILED
 from runners.errors import PlanError
-from runners.readers import write
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.samples import bound_ranks
@@ -40,7 +40,7 @@ TIMER_LEVEL = 0.9  # up to here a generator's timer shapes the percentiles
 RESPONSE_TIME = "response time from the intended start"
 SERVICE_TIME = "service time from the actual send"
 #: Half of the last digit that a tool prints, in microseconds; of the others a thousandth of the value.
-DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5, "redis-benchmark": 0.5}
+DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5}
 DIGIT = 0.001
 COARSE = 0.05
 _AVERAGED = re.compile(
@@ -48,8 +48,6 @@ _AVERAGED = re.compile(
 )
 
 Setting = Mapping[str, float | str | None]
-
-
 RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
 
 
@@ -77,7 +75,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return what a load was, as far as its output tells."""
+    """Return the setting of a load, as far as its output tells: None where it does not."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -92,14 +90,12 @@ def setting_of(output: Output) -> Setting:
 
 def differing(a: Setting, b: Setting) -> list[str]:
     """Name the settings that are known of both and differ."""
-    return [
-        name for name, value in a.items() if value is not None and b[name] is not None and _differ(name, value, b[name])
-    ]
+    return [name for name, value in a.items() if value is not None and _differ(name, value, b[name])]
 
 
 def _differ(name: str, a: float | str, b: float | str | None) -> bool:
     if isinstance(a, str) or isinstance(b, str) or b is None:
-        return a != b
+        return b is not None and a != b
     return abs(a - b) > SAME.get(name, 0.0) * max(a, b)
 
 
@@ -108,15 +104,13 @@ def _equal(a: Setting, b: Setting) -> bool:
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
-    """Outputs of one setting together: the repeats of a load."""
+    """Group the outputs by their setting: the repeats of each load."""
     loads: list[list[Output]] = []
     for output in outputs:
-        setting = setting_of(output)
-        load = next((load for load in loads if _equal(setting_of(load[0]), setting)), None)
-        if load is None:
-            loads.append([output])
-        else:
-            load.append(output)
+        alike = (load for load in loads if _equal(setting_of(load[0]), setting_of(output)))
+        if (load := next(alike, None)) is None:
+            loads.append(load := [])
+        load.append(output)
     return [tuple(load) for load in loads]
 
 
@@ -142,19 +136,19 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
 
 
 def _refusal(a: Output, b: Output, names: Sequence[str]) -> PlanError:
-    said = [f"{name}: {_said(setting_of(a), name)} against {_said(setting_of(b), name)}" for name in names]
+    differences = [f"{name}: {_both(setting_of(a), setting_of(b), name)}" for name in names]
     if "loop" in names:
         remedy = "a closed loop sends less while the server stalls, so its latency is none under a load: measure alike"
     elif "latency" in names:
         remedy = "one holds the wait before the send and the other does not: measure both with one tool"
     else:
         remedy = "measure them alike, or say " + " ".join(f"--despite {name!r}" for name in names)
-    return PlanError("these outputs", f"they differ in {'; '.join(said)}", remedy)
+    return PlanError("these outputs", f"they differ in {'; '.join(differences)}", remedy)
 
 
-def _said(setting: Setting, name: str) -> str:
-    value = setting[name]
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _both(a: Setting, b: Setting, name: str) -> str:
+    values = (f"{value:g}" if isinstance(value, float) else str(value) for value in (a[name], b[name]))
+    return " against ".join(values)
 
 
 def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
@@ -170,10 +164,10 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
     elif "tool" not in apart or _latency_of(a[0]):
         for level in levels:
             if why := _level_refused(level, a, b):
-                refused.append((write.level(level), why))
+                refused.append((words.level(level), why))
             else:
-                names.append(write.level(level))
-    by_name = {write.level(level): level for level in levels}
+                names.append(words.level(level))
+    by_name = {words.level(level): level for level in levels}
     alpha = ALPHA / max(1, len(names))
     rows = tuple(_row(name, by_name.get(name), a, b, alpha) for name in names)
     return Comparison(
@@ -190,15 +184,15 @@ def _counts(output: Output) -> Counts:
 def _errors(output: Output) -> str | None:
     requests, errors = output.report.requests, output.report.socket_errors
     if errors and errors.timeout:
-        return f"{output.place}: {write.several(errors.timeout, 'time-out')} stand in no figure"
+        return f"{output.place}: {words.several(errors.timeout, 'time-out')} stand in no figure"
     if requests and output.report.errors > MOST_FAILED * requests:
-        share = write.percent(output.report.errors / requests)
+        share = words.percent(output.report.errors / requests)
         return f"{output.place}: {share} of the responses are errors, and stand among the others"
     return None
 
 
 def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Say why achieved rates are not compared, if they are not."""
+    """Return why achieved rates are not compared; None where they are."""
     if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
         return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
     if any(achieved_rps(output) is None for output in (*a, *b)):
@@ -207,27 +201,26 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
 
 
 def _latency_refused(output: Output) -> str | None:
-    """Say why no latency of an output is compared, if none is."""
+    """Return why no latency of an output is compared; None where latencies are."""
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
-        reached = f"{write.rate(achieved_rps(output))} of {write.rate(output.offered_rps)}"
+        reached = f"{words.rate(achieved_rps(output))} of {words.rate(output.offered_rps)}"
         return f"{output.place}: {reached} was achieved, so its latency is not that of its rate"
-    said = next((text for text in _about(output) if _AVERAGED.search(text)), None)
-    if said is not None:
-        return f"{output.place}: {said.strip()!r}: an average of percentiles is no percentile"
+    averaged = next((text for text in _captions(output) if _AVERAGED.search(text)), None)
+    if averaged is not None:
+        return f"{output.place}: {averaged.strip()!r}: an average of percentiles is no percentile"
     return _errors(output)
 
 
-def _about(output: Output) -> Iterator[str]:
-    """Yield what stands directly at an output: its label, its heading, the line above it."""
-    yield output.label
-    yield from output.headings[-1:]
-    yield from (line.text for line in [line for line in output.text_above if line.text.strip()][-1:])
+def _captions(output: Output) -> list[str]:
+    """Return the texts that stand directly at an output: its label, its heading, the line above it."""
+    above = [line.text for line in output.text_above if line.text.strip()]
+    return [output.label, *output.headings[-1:], *above[-1:]]
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Say why a percentile is not compared, if it is not."""
+    """Return why a percentile is not compared; None where it is."""
     if level >= 1:
         return "a maximum grows with the length of the run"
     for output in (*a, *b):
@@ -236,7 +229,7 @@ def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> st
             return f"{output.place}: it is not printed there"
         count, _ = samples(output)
         if count is not None and beyond(count, level) < ENOUGH_BEYOND:
-            return f"{output.place}: {write.several(beyond(count, level), 'sample')} beyond it"
+            return f"{output.place}: {words.several(beyond(count, level), 'sample')} beyond it"
         if level <= TIMER_LEVEL and output.tool == "wrk2" and timer_line(output):
             return f"{output.place}: up to p90 the latency is that of the generator's timer"
     return None
@@ -258,7 +251,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
-    """Half of the last printed digit, as a share of the value."""
+    """Return half of the last printed digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -279,10 +272,10 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield what the outputs do not show, or the user let pass."""
+    """Yield what the outputs do not show, and the differences that the user allowed."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
-        yield f"{name} differs, as was allowed: {_said(first, name)} against {_said(second, name)}"
+        yield f"{name} differs, as was allowed: {_both(first, second, name)}"
     for side, setting in (("A", first), ("B", second)):
         hidden = [
             name
@@ -290,7 +283,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
             if value is None and not (name == "offered rate" and setting["loop"] == "closed loop")
         ]
         if hidden:
-            yield f"{side} does not say: {write.listed(hidden)}"
+            yield f"{side} does not say: {words.listed(hidden)}"
     if loop_of(a[0]) == "closed loop":
         yield "closed loop: a server that stalls is asked less, so no latency under a given load can be read from it"
     elif _latency_of(a[0]) == SERVICE_TIME:
@@ -302,7 +295,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
         if value and _digit(output, value, level) > COARSE
     }
     for tool in sorted(filter(None, coarse)):
-        yield f"{tool} prints {write.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
+        yield f"{tool} prints {words.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
     if min(len(a), len(b)) < FEWEST_RUNS:
         yield (
             "one run of a side: how much the next one would differ is not known, so there is no verdict; give repeats "
@@ -315,14 +308,14 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
 def _heading(a: Sequence[Output], b: Sequence[Output]) -> str:
     setting, rate = setting_of(a[0]), a[0].offered_rps
     parts = [str(setting["tool"] or "unknown tool"), str(setting["operation"] or ""), str(setting["loop"] or "")]
-    parts.append(f"at {write.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
-    parts.append(write.connections(a[0].connections) if a[0].connections else "")
-    runs = f"{write.several(len(a), 'run')} of A, {write.several(len(b), 'run')} of B"
+    parts.append(f"at {words.rate(rate)}" if rate and setting["loop"] != "closed loop" else "")
+    parts.append(words.connections(a[0].connections) if a[0].connections else "")
+    runs = f"{words.several(len(a), 'run')} of A, {words.several(len(b), 'run')} of B"
     return f"{', '.join(filter(None, parts))}: {runs}"
 
 
 def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
-    """Give comparisons as plain values, for JSON; a bound that is not known is null."""
+    """Return comparisons as plain JSON values; a bound that is not known is null."""
     return [
         {
             "a": [output.place for output in load.a],
@@ -332,8 +325,8 @@ def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
             "figures": [
                 {
                     "name": row.quantity.label, "a": row.baseline_value, "b": row.treatment_value,
-                    "share": row.ratio - 1, "low": write.finite(row.low - 1), "high": write.finite(row.high - 1),
-                    "interval_of": ("sampling" if row.sampled else "runs") if write.known(row.low) else None,
+                    "share": row.ratio - 1, "low": words.finite(row.low - 1), "high": words.finite(row.high - 1),
+                    "interval_of": ("sampling" if row.sampled else "runs") if words.known(row.low) else None,
                     "runs": [len(load.a), len(load.b)], "verdict": row.direction.value,
                 }
                 for row in load.comparison.rows

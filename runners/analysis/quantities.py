@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import ttest_ind
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, direction
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
-from runners.readers import write
 from runners.readers.run import Step
 
 ALPHA = 0.05
@@ -29,12 +30,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared. `unit`: us, rps, bytes or count."""
+    """Something that is compared. `unit`: us, rps, bytes or count. Percentiles have a `level` (0..1) and the column of
+    the log of requests that they are of.
+    """
 
     name: str
     label: str
     unit: str
     lower_is_better: bool = True
+    level: float | None = field(default=None, repr=False)
+    column: str = field(default="response_us", repr=False)
 
     @property
     def is_latency(self) -> bool:
@@ -52,12 +57,12 @@ COUNTED = {
     "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
     "read_write_calls": Quantity("read_write_calls", "calls to read or write per request", "count"),
 }
-#: What one load alone tells.
+#: Quantities that one load alone has.
 OF_LOADS = (
-    Quantity("p50_us", "p50", "us"),
-    Quantity("p90_us", "p90", "us"),
-    Quantity("p99_us", "p99", "us"),
-    Quantity("p999_us", "p99.9", "us"),
+    Quantity("p50_us", "p50", "us", level=0.5),
+    Quantity("p90_us", "p90", "us", level=0.9),
+    Quantity("p99_us", "p99", "us", level=0.99),
+    Quantity("p999_us", "p99.9", "us", level=0.999),
     Quantity(THROUGHPUT, "closed-loop rate", "rps", lower_is_better=False),
     Quantity(CPU, "CPU per request", "us"),
 )
@@ -65,9 +70,9 @@ QUANTITIES = {
     quantity.name: quantity
     for quantity in (
         *OF_LOADS,
-        Quantity("service_p50_us", "service p50", "us"),
-        Quantity("service_p90_us", "service p90", "us"),
-        Quantity("service_p99_us", "service p99", "us"),
+        Quantity("service_p50_us", "service p50", "us", level=0.5, column="service_us"),
+        Quantity("service_p90_us", "service p90", "us", level=0.9, column="service_us"),
+        Quantity("service_p99_us", "service p99", "us", level=0.99, column="service_us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
         Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
         Quantity(ALL_CPU, "CPU per request, all threads", "us"),
@@ -78,9 +83,39 @@ QUANTITIES = {
 }
 #: CPU time where that of the threads that respond is known apart.
 RESPONDING_CPU = Quantity(CPU, "CPU per request, responding threads", "us")
-#: With a quantity's values may come what they are at most, under its name and this.
+#: With a quantity's values may come upper bounds of them, under its name and this.
 AT_MOST = " at most"
-LEVELS = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}  # those that are percentiles
+#: The percentiles of one load: level (0..1) by name.
+LEVELS = {quantity.name: quantity.level for quantity in OF_LOADS if quantity.level is not None}
+
+
+class Reason(StrEnum):
+    """Why a difference is not compared."""
+
+    WITHIN_FLOOR = "within the instrument's floor"
+    NO_REFERENCE = "no reference target"
+    GENERATOR_LIMITED = "generator at its limit"
+    GENERATOR_LATE = "generator late"
+    JIT_UNFINISHED = "JIT compilation unfinished"
+    NEVER_STEADY = "never steady"
+    MACHINE = "machine"
+    FAILED = "failed responses"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason why a difference is not compared, and the side that it is of; empty where it is of both.
+
+    `amounts`: the percentile (0..100) up to which a late generator kept up; the seconds that were never steady; CPU
+    microseconds per request of unfinished JIT compilation, of the treatment and of the baseline; the share of responses
+    that failed; or of repeats, in how many the machine made the tail, and how many there are. `causes`: of a tail that
+    the machine made, each with its share of it, None of repeats.
+    """
+
+    reason: Reason
+    side: str = ""
+    amounts: tuple[float, ...] = ()
+    causes: tuple[tuple[str, float | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +124,10 @@ class Row:
 
     The values are geometric means over so many `starts` (or runs), of the loads alone where there are any.
     `spill_over`: ratio and direction are theirs too, as the shared schedule contradicts them. `starts_needed`: how many
-    would decide it, None where it is decided or can't be said. `refused`: why a difference is not the treatments', or
-    empty. `at_most`: sides whose value lies within the instrument's floor and is an upper bound, `at_least`: sides that
-    the generator could not load to their limit. `sampled`: the interval is that of the requests of one load of each,
-    and knows nothing of the next.
+    would decide it, None where it is decided or can't be said. `refused`: why the difference is not the treatments';
+    empty where it is. `at_most`: sides whose value lies within the instrument's floor and is an upper bound,
+    `at_least`: sides that the generator could not load to their limit. `sampled`: the interval is that of the requests
+    of one load of each, and knows nothing of the next.
     """
 
     quantity: Quantity
@@ -107,7 +142,7 @@ class Row:
     starts: int
     starts_needed: int | None = None
     spill_over: bool = False
-    refused: str = ""
+    refused: tuple[Refusal, ...] = ()
     at_most: frozenset[str] = frozenset()
     at_least: frozenset[str] = frozenset()
     sampled: bool = False
@@ -115,7 +150,7 @@ class Row:
     @property
     def relative(self) -> Bounded:
         """The relative change: 0.02 is 2 % more than the baseline."""
-        return Bounded(self.ratio - 1, self.low - 1, self.high - 1)
+        return Bounded(self.ratio, self.low, self.high).less(1)
 
     @property
     def decided(self) -> bool:
@@ -137,19 +172,17 @@ class Row:
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
-            return f"at least {write.percent(1 - self.high)} lower"
+            return f"at least {words.percent(1 - self.high)} lower"
         return at_least(self.low - 1)
 
     @property
     def pair(self) -> str:
-        """The values of both, the treatment's first, each with its name."""
-        sides = ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value))
-        return " against ".join(f"{facts.engine_name(name)} {self.value_of(name, value)}" for name, value in sides)
-
-    def value_of(self, name: str, value: float) -> str:
-        """Return the value of a side in its unit, as a bound where it is one."""
-        bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
-        return bound + absolute(self.quantity, value)
+        """The values of both, the treatment's first, each with its name, and as a bound where it is one."""
+        parts = []
+        for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
+            bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
+            parts.append(f"{facts.engine_name(name)} {bound}{absolute(self.quantity, value)}")
+        return " against ".join(parts)
 
     def as_json(self) -> dict[str, object]:
         """Return the row as plain JSON values; what is not finite becomes null."""
@@ -157,30 +190,30 @@ class Row:
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
             "lower_is_better": self.quantity.lower_is_better, "baseline": self.baseline, "treatment": self.treatment,
-            "verdict": self.direction.value, **{name: write.finite(getattr(self, name)) for name in numbers},
-            "starts": self.starts, "starts_needed": self.starts_needed, "not_compared": self.refused,
+            "verdict": self.direction.value, **{name: words.finite(getattr(self, name)) for name in numbers},
+            "starts": self.starts, "starts_needed": self.starts_needed,
+            "not_compared": "; ".join(dict.fromkeys(refusal.reason.value for refusal in self.refused)),
             "at_most": sorted(self.at_most), "at_least": sorted(self.at_least),
         }  # fmt: skip
 
 
-def of_step(step: Step) -> dict[str, float]:
-    """Return what is compared, of one load: latencies in microseconds, NaN where not recorded or without an end.
+def quantities_of(step: Step) -> dict[str, float]:
+    """Return the quantities of one load by name: latencies in microseconds, NaN where not recorded or without an end.
 
-    What a latency is at most comes with it: requests without a response may leave that open.
+    With each latency comes an upper bound of it: requests without a response may leave it open.
     """
     values = {}
     for name, level in LEVELS.items():
         value, most_us = facts.at(step, level), facts.most_us(step, level)
         values[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
         values[name + AT_MOST] = most_us
-    telemetry, achieved = step.frames["telemetry"], facts.achieved_rps(step)
-    cores = float(telemetry["server_cpu_cores"].mean()) if not telemetry.empty else math.nan
-    values[CPU] = cores / achieved * 1e6 if achieved > 0 else math.nan
+    achieved_rps = facts.achieved_rps(step)
+    values[CPU] = facts.server_cores(step) / achieved_rps * 1e6 if achieved_rps > 0 else math.nan
     return values
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return what a histogram can't tell apart in a quantity, as a logarithm."""
+    """Return the smallest difference that a histogram shows in a quantity, as a logarithm."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
 
@@ -195,7 +228,10 @@ def welch(
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
-        half = blur + (0.0 if a.std() == b.std() == 0 else _welch_half(a, b, level))
+        half = blur
+        if not a.std() == b.std() == 0:
+            bounds = ttest_ind(a, b, equal_var=False).confidence_interval(1 - level)
+            half += float(bounds.high - bounds.low) / 2
     low, high = (math.exp(change - half), math.exp(change + half)) if half < 10 else (math.nan, math.nan)
     side = direction(Bounded(math.expm1(change), low - 1, high - 1), margin)
     needed = starts_needed(change, half, count, margin) if side == Direction.INCONCLUSIVE else None
@@ -203,48 +239,25 @@ def welch(
     return Row(quantity, *names, math.exp(change), low, high, side, *values, count, needed)
 
 
-def _welch_half(a: Floats, b: Floats, level: float) -> float:
-    bounds = ttest_ind(a, b, equal_var=False).confidence_interval(1 - level)
-    return float(bounds.high - bounds.low) / 2
-
-
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Starts at which half an interval would reach zero from the change, or the margin's nearer end."""
+    """Return the starts at which half an interval would reach zero from the change, or the margin's nearer end."""
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None
-    return max(
-        FEWEST_STARTS, starts + 1 if starts >= FEWEST_STARTS else starts, math.ceil(starts * (half / wanted) ** 2)
-    )
+    more = starts + 1 if starts >= FEWEST_STARTS else starts
+    return max(FEWEST_STARTS, more, math.ceil(starts * (half / wanted) ** 2))
 
 
 def signed(share: float) -> str:
     """Return a share with its sign: +3.10 %; what is rounded to zero has none."""
-    text = write.percent(share)
+    text = words.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Give a relative effect with its interval: +41 % (+33 to +49); of a wide one the nearer bound alone."""
-    if bound := one_sided(low, high):
-        return bound
-    if not (write.known(low) and write.known(high)):
-        return f"{signed(share)} (not bounded)"
-    if high > WIDEST and low > 0:
-        return at_least(low)
-    return write.change_interval(share, low, high)
+    """Return a relative effect with its interval: +41 % (+33 to +49).
 
-
-def at_least(share: float) -> str:
-    """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
-    return (
-        f"at least {f'{factor(1 + share)} the baseline' if share > FACTOR_FROM else f'{write.percent(share)} higher'}"
-    )
-
-
-def one_sided(low: float, high: float) -> str:
-    """Return a relative effect that is open above (infinite) or below (all is lost): at least 20.0 % higher; else
-    empty.
+    The nearer bound alone where the effect is open above (infinite) or below (all is lost), or the interval is wide.
     """
     below, above = low <= -1, high == math.inf
     if below and above:
@@ -252,18 +265,24 @@ def one_sided(low: float, high: float) -> str:
     if above:
         return at_least(low) if low > 0 else f"at least {signed(low)}"
     if below:
-        return f"at least {write.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
-    return ""
+        return f"at least {words.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
+    if not (words.known(low) and words.known(high)):
+        return f"{signed(share)} (not bounded)"
+    return at_least(low) if high > WIDEST and low > 0 else words.change_interval(share, low, high)
+
+
+def at_least(share: float) -> str:
+    """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
+    times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{words.percent(share)} higher"
+    return f"at least {times}"
 
 
 def factor(times: float) -> str:
     """Return a large ratio as a factor: 26 times."""
-    return f"{write.count(times)} times" if times >= 10 else f"{times:.2g} times"
+    return f"{words.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
     """Return a value in its unit."""
-    if quantity.unit == "count":
-        return write.number(value)
-    unit = {"rps": write.rate, "bytes": write.size}.get(quantity.unit, write.latency)
-    return unit(value)
+    units = {"count": words.number, "rps": words.rate, "bytes": words.size}
+    return units.get(quantity.unit, words.latency)(value)

@@ -19,12 +19,12 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts, machine_stalls
 from runners.analysis.counts import failures
 from runners.analysis.validity import kept_up, unusable
-from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
-from runners.readers import write
+from runners.readers.requests_log import LEVELS, least_of
 from runners.readers.run import Step
 
 FURTHEST = 3.0  # of an excess from zero: what lies further tells no more
@@ -50,7 +50,7 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """A part of an objective that was missed: `achieved`, `errors` or a percentile (`p99`), with a share or us."""
+    """A missed part of an objective (`achieved`, `errors` or a percentile, `p99`), and its share or microseconds."""
 
     part: str
     value: float
@@ -58,11 +58,11 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One rate step: offered rate, percentiles by level (infinite where not known), what was achieved and lost of it.
+    """One rate step: offered rate, percentiles by level (infinite where not known), achieved and lost shares of it.
 
-    `stalled`: share of its time in which the stall witness saw a core stall. `start`: which fresh start of its
-    server it was offered to. `length_s`: infinite where it is not known. `least_us`, `achieved_most`: where the
-    generator was late, the bounds of what one on time would have read; None where it was on time. `calm_us`: the
+    `stalled`: share of its time in which the stall witness saw a core stall. `start`: the number of the fresh start of
+    its server. `length_s`: infinite where it is not known. `least_us`, `achieved_most`: where the generator was late,
+    the bounds of what one on time would have read; None where it was on time. `calm_us`: the
     percentiles outside of the machine's stalls, by which the step is judged where they were worked out; they are right
     for a server that is busy for no larger share of the time than `busy`. `name`: the load that it is of.
     """
@@ -114,7 +114,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Judge it: what is met although it was disturbed is met, what would be missed undisturbed is missed."""
+        """Return how the step ended: a disturbed one met what it read, and missed what it would miss undisturbed."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
@@ -122,7 +122,7 @@ class RateStep:
 
     @property
     def refuted_rps(self) -> float:
-        """The rate above which the knee does not lie if it missed: a server busier than `busy` has a longer queue."""
+        """The rate that the knee does not exceed if the step missed: a server busier than `busy` has a longer queue."""
         return self.rps / self.busy
 
     def at(self, level: float) -> float:
@@ -154,7 +154,7 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One rate of a ladder or a search: what was measured there, how it was judged, and the load that holds it.
+    """One rate of a ladder or a search: the step there, its outcome, and the load that it is of.
 
     `late`: met although the generator was late, so the latencies are upper bounds (see `facts.only_late`). `why_not`:
     why there is no measurement.
@@ -175,7 +175,7 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether it says something of its server."""
+        """Whether its outcome is the server's."""
         return self.outcome in DECIDED
 
 
@@ -196,13 +196,13 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
     """Judge a short step, by the lateness of its own requests where the log of requests tells it."""
-    latencies = tuple((level, float(row[f"{_column(level)}_us"])) for level in LEVELS)
+    latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
         start_of(step), float(row["length_s"]), name=step.name,
     )  # fmt: skip
-    if kept_up(step) is False and write.known(float(row["achieved_most"])):
-        least = tuple((level, float(row[f"{_column(level)}_least_us"])) for level in LEVELS)
+    if kept_up(step) is False and words.known(float(row["achieved_most"])):
+        least = tuple((level, float(row[least_of(name)])) for level, name in LEVELS.items())
         rate_step = replace(rate_step, least_us=least, achieved_most=float(row["achieved_most"]))
     else:
         rate_step = _on_time(rate_step, step)
@@ -216,15 +216,15 @@ def _whole(step: Step, objective: Objective) -> Point:
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
     # what a late generator has no response to yet is not lost by the server
     lost = lost_share(step, objective, censored=kept_up(step) is not False)
-    known = achieved if write.known(achieved) else 0.0
+    known = achieved if words.known(achieved) else 0.0
     rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
     why_not = ""
     if unusable(step):
         why_not = facts.why_not(step)
-    elif not write.known(achieved):
+    elif not words.known(achieved):
         why_not = "no rate was recorded"
     elif lacking := [level for level, _ in objective.latencies if level not in dict(latencies)]:
-        why_not = f"{write.level(lacking[0])} was not recorded"
+        why_not = f"{words.level(lacking[0])} was not recorded"
     if why_not:
         return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step), why_not=why_not)
     if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
@@ -243,7 +243,7 @@ def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -
     if step.achieved < facts.LEAST_ACHIEVED:
         return replace(step, stalled=stalled)
     for busy in BUSY:
-        calm = machine_stalls.undisturbed(stalls, {step.name: slices}, busy)[step.name]
+        calm = machine_stalls.undisturbed(stalls, slices, busy)
         if calm.left_out <= MOST_LEFT_OUT:
             calm_us = tuple((level, value.value) for level, value in calm.percentiles.items())
             return replace(step, calm_us=calm_us, busy=busy)
@@ -256,7 +256,7 @@ def start_of(step: Step) -> int:
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Add what a generator on time would have read at least, by how late this one was at most in the whole load.
+    """Return the step with the least that a generator on time would have read, by the largest lateness of the load.
 
     What left late by L had its response later by L at most, and is missing at the end by the requests of L at most.
     Runs of generators that did not record their latest send have a margin on its 99th percentile instead.
@@ -264,17 +264,13 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
     if kept_up(step) is not False:
         return rate_step
     latest_us = facts.number(step, "lag_max_us")
-    if not write.known(latest_us):
+    if not words.known(latest_us):
         latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    if not write.known(latest_us):
+    if not words.known(latest_us):
         latest_us = math.inf
     least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in rate_step.latency_us)
     achieved_most = min(1.0, rate_step.achieved + latest_us / 1e6 / rate_step.length_s)
     return replace(rate_step, least_us=least_us, achieved_most=achieved_most)
-
-
-def _column(level: float) -> str:
-    return f"p{level * 100:g}".replace(".", "")
 
 
 def refused_share(step: Step) -> float:
@@ -284,7 +280,7 @@ def refused_share(step: Step) -> float:
 
 
 def served_rps(step: Step) -> float:
-    """Return the good responses per second: the achieved rate less what was refused."""
+    """Return the good responses per second: the achieved rate less the refused responses."""
     return facts.achieved_rps(step) * (1 - refused_share(step))
 
 
@@ -296,13 +292,13 @@ def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> fl
     """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
-    under_way = max(float(step.record.connections or 1), within if write.known(within) else 0.0)
+    under_way = max(float(step.record.connections or 1), within if words.known(within) else 0.0)
     waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
     due = facts.number(step, "scheduled")
-    total = failures(step).failed + (waiting if write.known(waiting) else 0.0)
-    return total / due if write.known(due) and due else 0.0
+    total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
+    return total / due if words.known(due) and due else 0.0
 
 
 def rates(judged: Sequence[Point], *outcomes: StepOutcome) -> list[float]:
-    """Return the rates of the steps that ended so, each once, lowest first."""
+    """Return the rates of the steps with these outcomes, each once, lowest first."""
     return sorted({point.rps for point in judged if point.outcome in outcomes})

@@ -15,15 +15,15 @@ from itertools import chain
 import numpy as np
 
 from runners.analysis import comparable, facts, failures
-from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, of_successes
+from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import ALPHA, AT_MOST, LEVELS, OF_LOADS, Row, of_step, resolution, welch
+from runners.analysis.quantities import ALPHA, AT_MOST, OF_LOADS, Row, quantities_of, resolution, welch
 from runners.readers.run import Run, Step
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Matching loads of the two sides: what they are called, and their steps."""
+    """The matching loads of two sides: what each side is called, and its steps."""
 
     names: tuple[str, str]
     workload: str
@@ -36,7 +36,7 @@ class Pair:
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
-    """Clean loads that match by setting and workload; where each side has one setting only, by workload."""
+    """Return the clean loads that match by setting and workload; where each side has one setting only, by workload."""
     left, right = _loads(a), _loads(b)
     matched = []
     for (subject, workload), steps in left.items():
@@ -61,7 +61,7 @@ def _tells(step: Step) -> bool:
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
-    """Return every field besides the setting that is not the same in all runs, each named once."""
+    """Return every field besides the setting that is not the same in all runs, once."""
     (first, *runs), fields = [*a, *b], dict[str, comparable.Differs]()
     compared = [comparable.of_manifests(first.manifest, run.manifest) for run in runs]
     for pair in pairs(a, b):
@@ -82,7 +82,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
         rows = _single(pair) if single else _repeated(pair, margin)
         comparison = Comparison(
             name=pair.workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
-            rows=tuple(of_successes(row, failed) for row in rows), failed=failed, workload=pair.workload,
+            rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=pair.workload,
         )  # fmt: skip
         comparisons.append(comparison)
     return comparisons
@@ -90,21 +90,24 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
 
 def _single(pair: Pair) -> Iterator[Row]:
     for quantity in OF_LOADS:
-        level = LEVELS.get(quantity.name)
-        a, b = (facts.at(steps[0], level) if level is not None else None for steps in (pair.a, pair.b))
-        if level is None or a is None or b is None or not a.value > 0:
+        if (level := quantity.level) is None:
+            continue
+        a, b = (facts.at(steps[0], level) for steps in (pair.a, pair.b))
+        if a is None or b is None or not a.value > 0:
             continue
         less = difference(b, a)
-        why = "" if less.holds_zero else comparable.why(level, *((name, steps[:1]) for name, steps in pair.sides))
-        ratio, low, high = (1 + max(-1.0, of / a.value) for of in (less.value, less.low, less.high))  # none is below 0
+        sides = [(name, steps[:1]) for name, steps in pair.sides]
+        refused = () if less.holds_zero else comparable.refusals(level, *sides)
+        ends = (less.value, less.low, less.high)
+        ratio, low, high = (1 + max(-1.0, end / a.value) for end in ends)  # no latency is below 0
         yield Row(
-            quantity, *pair.names, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1, refused=why,
+            quantity, *pair.names, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1, refused=refused,
             sampled=True,
         )  # fmt: skip
 
 
 def _repeated(pair: Pair, margin: float) -> Iterator[Row]:
-    left, right = ([of_step(step) for step in steps] for steps in (pair.a, pair.b))
+    left, right = ([quantities_of(step) for step in steps] for steps in (pair.a, pair.b))
     usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
     for quantity in usable:
         a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
@@ -114,6 +117,6 @@ def _repeated(pair: Pair, margin: float) -> Iterator[Row]:
 
 
 def _known(run: dict[str, float], name: str) -> bool:
-    """Return whether a run tells a quantity, and not only between what it lies."""
+    """Return whether a run has a value of a quantity, and not only bounds of it."""
     value = run.get(name, math.nan)
     return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value

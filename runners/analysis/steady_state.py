@@ -1,4 +1,4 @@
-"""From which second on is a step steady, and where did a history of figures change its level?
+"""Decide from which second on a step is steady, and where a history of figures changed its level.
 
 A step is cut into stretches of like seconds wherever its median latency, its rate of responses or the work of the JIT
 compiler changes its level: the change points that minimise the squared error plus a penalty for each (optimal
@@ -34,9 +34,8 @@ import numpy.typing as npt
 import ruptures
 from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
+from runners import words
 from runners.analysis import facts, intervals
-from runners.analysis.facts import per_second
-from runners.readers import write
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5
@@ -52,73 +51,49 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """What the seconds before the steady state do to the p99, in microseconds."""
-
-    whole_us: float
-    steady_us: float
-
-
-@dataclass(frozen=True, slots=True)
 class Steadiness:
     """`steady` is None when there are too few seconds to tell; `from_s` is None unless steady.
 
-    `drift` is the share of the median by which the Theil-Sen line moves over all seconds; `last_to_settle` names the
-    signal that became steady last.
+    `drift` is the share of the median by which the Theil-Sen line moves over all seconds.
     """
 
     steady: bool | None
     from_s: float | None
     seconds: int
     drift: float | None
-    last_to_settle: str = ""
 
 
 def steadiness(step: Step) -> Steadiness:
-    """Look at a step's whole seconds."""
-    seconds = per_second(step)
+    """Decide by its whole seconds whether a step is steady."""
+    seconds = facts.per_second(step)
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
     if count < FEWEST_SECONDS or not np.isfinite(medians).all():
         return Steadiness(None, None, count, None)
     drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
-    signals = _signals(step, times, medians, seconds["completed"])
-    starts = [(_steady_from(values, least), name) for name, values, least in signals]
-    latest, name = max(starts, key=lambda start: start[0])
-    last_to_settle = name if latest else ""
+    signals = _signals(step, times, medians, seconds["completed"].to_numpy(float))
+    latest = max(_steady_from(values, least) for values, least in signals)
     if latest > count // 2 or _has_trend(medians[latest:]):
-        return Steadiness(False, None, count, drift, last_to_settle)
-    return Steadiness(True, float(times[latest]), count, drift, last_to_settle)
+        return Steadiness(False, None, count, drift)
+    return Steadiness(True, float(times[latest]), count, drift)
 
 
-def head(step: Step) -> Head | None:
-    """Return the effect of the seconds before the steady state on the p99; None without such seconds."""
-    seen, blocks = steadiness(step), intervals.blocks_of(step)
-    if not seen.from_s or blocks is None:
-        return None
-    before = blocks.t_s < seen.from_s - 1e-9
-    if not before.any() or before.all():
-        return None
-    return Head(blocks.percentile(0.99), blocks.without(before).percentile(0.99))
-
-
-def _signals(step: Step, times: Floats, medians: Floats, completed: object) -> list[tuple[str, Floats, float]]:
-    """Name, values by second, and the least change that matters, of each signal that was recorded."""
-    signals = [("median", np.log(np.maximum(medians, 1e-3)), DRIFT)]
-    rate = np.asarray(completed, dtype=float)
+def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> list[tuple[Floats, float]]:
+    """Return the values by second of each signal that was recorded, and the least change of it that matters."""
+    signals = [(np.log(np.maximum(medians, 1e-3)), DRIFT)]
     if np.isfinite(rate).all() and (rate > 0).all():
-        signals.append(("rate", np.log(rate), DRIFT))
+        signals.append((np.log(rate), DRIFT))
     activity = step.frames.get("activity")
     if activity is not None and (activity["kind"] == "jit").any():
         rows = activity[activity["kind"] == "jit"]
         edges = np.append(times, times[-1] + 1)
         busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
-        signals.append(("JIT", busy.astype(float), JIT_BUSY_SHARE))
+        signals.append((busy.astype(float), JIT_BUSY_SHARE))
     return signals
 
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
-    """Where the level changes: the first index of each stretch but the first."""
+    """Return where the level changes: the first index of each stretch but the first."""
     count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
     cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
@@ -169,7 +144,7 @@ def not_warm(step: Step) -> bool:
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Cores that the JVM's compiler used in the step's last second; None where no sample tells."""
+    """Return the cores that the JIT compiler used in the step's last second; None where no sample tells."""
     activity = step.frames.get("activity")
     if activity is None or activity.empty:
         return None
@@ -206,16 +181,16 @@ class Change:
     p_value: float
 
 
-def changes(values: Sequence[float] | Floats, seed: int = 1, level: float = CHANGE_LEVEL) -> list[Change]:
-    """Change points of a series of positive figures, in order; none where there are fewer than `FEWEST_RUNS`.
+def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> list[Change]:
+    """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Where nothing changed, some are found in a share of `level` of all series: who looks at several divides it by their
-    number. The same values give the same answer: the seed is fixed.
+    Where nothing changed, a share of `level` of all series has some all the same: who looks at several divides it by
+    their number. The same values give the same result.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
         return []
-    chance = np.random.default_rng(seed)
+    chance = np.random.default_rng(1)
     edges: dict[int, float] = {}
     parts = [(0, len(logs))]
     while parts:
@@ -237,7 +212,7 @@ def changes(values: Sequence[float] | Floats, seed: int = 1, level: float = CHAN
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Between what a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS`.
+    """Return where a further figure lies with 95 % if nothing changed; None with fewer than `FEWEST_RUNS` figures.
 
     The prediction interval of the normal distribution, on logarithms (G. J. Hahn, 1969, J. of Quality Technology 1).
     scipy has none; that of statsmodels (`get_prediction`) is of a regression.
@@ -253,7 +228,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
 
 
 def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
-    """Where the ranks of the two parts differ most, and the share of shufflings with a split at least as good."""
+    """Return where the ranks of two parts differ most, and the share of shufflings with a split at least as good."""
     count = len(level)
     if count < FEWEST_RUNS or np.ptp(level) == 0:
         return None, 1.0
@@ -265,7 +240,7 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """By how much the sum of squares falls with each split of each row; splits that leave too few runs are left out."""
+    """Return by how much each split of each row lowers the sum of squares; splits with too few runs are left out."""
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
@@ -274,7 +249,7 @@ def _gains(rows: Floats) -> Floats:
 
 
 def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tuple[float, float]:
-    """95 % bootstrap percentile interval of the ratio of the two medians."""
+    """Return the 95 % bootstrap percentile interval of the ratio of the two medians."""
 
     def shift(before: Floats, after: Floats, axis: int) -> Floats:
         return np.asarray(np.median(after, axis=axis) - np.median(before, axis=axis))
@@ -285,7 +260,7 @@ def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tup
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """What one sentinel showed. `usual_us` is where it was expected from `earlier` runs, None when too few tell."""
+    """The median of one sentinel, and the range that so many `earlier` runs make usual; None where too few tell."""
 
     p50_us: float | None
     usual_us: tuple[float, float] | None
@@ -302,12 +277,12 @@ class Sentinel:
     def sentence(self) -> str:
         if self.p50_us is None:
             return "Sentinel: its load was not valid, so nothing tells whether this machine is as usual."
-        seen = f"Sentinel: p50 {write.latency(self.p50_us)} for a fixed small load on a handler that does nothing"
+        seen = f"Sentinel: p50 {words.latency(self.p50_us)} for a fixed small load on a handler that does nothing"
         if self.usual_us is None:
-            few = f"{write.several(self.earlier, 'earlier run')} that can be compared, too few to say what is usual"
+            few = f"{words.several(self.earlier, 'earlier run')} that can be compared, too few to say what is usual"
             return f"{seen}; {few} (it takes {FEWEST_RUNS})."
-        low, high = (write.latency(bound) for bound in self.usual_us)
-        among = f"{low} to {high} is usual here ({write.several(self.earlier, 'earlier run')})"
+        low, high = (words.latency(bound) for bound in self.usual_us)
+        among = f"{low} to {high} is usual here ({words.several(self.earlier, 'earlier run')})"
         verdict = "" if self.ok else ". The machine is not as usual: doubt what this run measures"
         return f"{seen}; {among}{verdict}."
 

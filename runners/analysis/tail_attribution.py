@@ -1,4 +1,4 @@
-"""Which causes made a tail: overlap in time, held against what chance overlaps.
+"""Decide which causes made a tail: by overlap in time, held against what chance overlaps.
 
 **Credit.** A spike is credited to a cause by the capacity of those of its events that touch the spike (a
 twentieth of a second of tolerance at its beginning), as a share of its slowest response: events of 40 ms can't have
@@ -23,7 +23,7 @@ come, and of corrections for many tests it has the false discovery rate alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,6 @@ from scipy.stats import bootstrap
 from runners.analysis import facts, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Tail
-from runners.readers import write
 from runners.readers.run import Step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
@@ -64,15 +63,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one cause explains.
+    """One cause and what it explains.
 
-    `spikes` are those credited to it, `share` the part of the whole excess (chance taken off, 95 % bounds from
-    resampled spikes where there are enough), `chance` the part that shifted events would be credited with.
-    `named`: whether it is believed.
+    `share`: the part of the whole excess (chance taken off, 95 % bounds from resampled spikes where there are enough);
+    `chance`: the part that shifted events would be credited with; `named`: whether it is believed.
     """
 
     cause: Cause
-    spikes: int
     share: Bounded
     chance: float
     p: float
@@ -81,16 +78,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """All causes of a step's tail, and for each spike what it is credited to."""
+    """The tail of a step and all its causes."""
 
     tail: Tail
     shares: tuple[Share, ...]
-    credited: tuple[dict[str, float], ...]
 
     @property
     def named(self) -> tuple[Share, ...]:
         """The causes that are believed, those that explain most first."""
-        return tuple(sorted((s for s in self.shares if s.named), key=lambda s: (-s.share.value, s.cause.name)))
+        believed = [share for share in self.shares if share.named]
+        return tuple(sorted(believed, key=lambda share: (-share.share.value, share.cause.name)))
 
     @property
     def unexplained(self) -> float:
@@ -99,10 +96,10 @@ class Attribution:
 
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
-    """Ask every cause."""
+    """Test every cause of a tail."""
     excess = np.array([spike.excess_ms for spike in tail.spikes])
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
-    tests = {cause.name: _test(tail, cause, excess) for cause in causes}
+    tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
     traces = {cause.name: _traces(tail, cause) for cause in causes if cause.stops}
     named = {name for name, (traced, visible) in traces.items() if visible and traced >= LEAST_TRACED * visible}
     named |= _holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
@@ -113,15 +110,12 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
         p, chance = tests[cause.name]
         part = final.get(cause.name, credit[cause.name])
         share = _bounded(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
-        shares.append(Share(cause, int((part > 0).sum()), share, chance, p, cause.name in named))
-    credited = tuple(
-        {name: float(part[j]) for name, part in final.items() if part[j] > 0} for j in range(len(tail.spikes))
-    )
-    return Attribution(tail, tuple(shares), credited)
+        shares.append(Share(cause, share, chance, p, cause.name in named))
+    return Attribution(tail, tuple(shares))
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
+    """Return the credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
     if not tail.spikes or not len(cause):
         return np.zeros((len(offsets_s), len(tail.spikes)))
     first = np.array([spike.begin_s for spike in tail.spikes]) - TOLERANCE_S
@@ -153,18 +147,18 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
     return enough
 
 
-def _test(tail: Tail, cause: Cause, excess: Floats) -> tuple[float, float]:
-    """p of the observed credit, and the share of the whole excess that shifted events are credited with."""
+def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
+    """Return p of the observed credit, and the share of the whole excess that shifted events are credited with."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
-    observed = float(_credit(tail, cause, np.zeros(1))[0] @ excess)
+    observed = float(credit @ excess)
     shifted = _credit(tail, cause, (np.arange(SHIFTS) + 0.5) / SHIFTS * tail.length_s) @ excess
     p = (1 + int((shifted >= observed - 1e-9).sum())) / (1 + SHIFTS)
     return p, float(shifted.mean()) / tail.excess_ms
 
 
 def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Of the stops that are long enough to be seen: how many lie in a spike, and how many there are."""
+    """Return how many of the stops that are long enough to be seen lie in a spike, and how many there are."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
     for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
@@ -178,7 +172,7 @@ def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
 
 
 def _holm(tested: dict[str, float]) -> set[str]:
-    """Causes whose p stands Holm's correction."""
+    """Return the causes whose p stands Holm's correction."""
     passed: set[str] = set()
     for rank, (name, p) in enumerate(sorted(tested.items(), key=lambda item: item[1])):
         if p > LEVEL / (len(tested) - rank):
@@ -188,7 +182,7 @@ def _holm(tested: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Credits that add up to at most 1 in each spike, stops first."""
+    """Return credits that add up to at most 1 in each spike, stops first."""
     final: dict[str, Floats] = {}
     left: Floats | None = None
     for group in (named & stops, named - stops):
@@ -204,7 +198,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Give the share of the whole excess with the bounds that resampled spikes give (B. Efron, 1979, Ann. Stat. 7)."""
+    """Return the share of the whole excess with the bounds of resampled spikes (B. Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -228,27 +222,13 @@ P99 = 0.99
 MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What the machine's causes are credited with of one measurement's tail, the largest first, as shares of 1.
+def made(step: Step, level: float = P99) -> dict[str, float] | None:
+    """Return the machine's causes that made a percentile (0..1), each with its share of the tail, the largest first.
+
+    None where it was not the machine, or nothing tells.
 
     A percentile of one measurement is the machine's when it lies above what is usual there (the threshold of latency
-    spikes) and causes outside of what is measured are credited with at least half of what the slow responses took.
-    """
-
-    shares: Mapping[str, float]
-
-    @property
-    def written(self) -> str:
-        """CPU steal explains 99.5 % of its tail, without the last three words."""
-        return write.listed(
-            f"{latency_spikes.explains(name)} {write.percent(share)}" for name, share in self.shares.items()
-        )
-
-
-def made(step: Step, level: float = P99) -> Made | None:
-    """Return what made a percentile (0..1) of a step, where that was the machine; None where it was not, or nothing
-    tells.
+    spikes) and causes outside of the server and its store are credited with at least half of the excess.
     """
     value = facts.quoted(step, level)
     slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
@@ -257,6 +237,6 @@ def made(step: Step, level: float = P99) -> Made | None:
     if not any(cause.name in latency_spikes.MACHINE for cause in latency_spikes.causes_of(step)):
         return None
     seen = attribution(step)
-    shares = {named.cause.name: named.share.value for named in seen.named} if seen is not None else {}
-    own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
-    return Made(own) if sum(own.values()) >= MACHINE_SHARE else None
+    named = {share.cause.name: share.share.value for share in seen.named} if seen is not None else {}
+    own = {name: share for name, share in named.items() if name in latency_spikes.MACHINE}
+    return own if sum(own.values()) >= MACHINE_SHARE else None

@@ -76,16 +76,10 @@ class Effects:
     requests, NaN where there are none. `control`: the baseline's second process against the first; None without one.
     """
 
-    baseline: str
     starts: int
     effects: tuple[Effect, ...]
     control: Effect | None
     between_starts: float
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the control shows no difference where there is none."""
-        return self.control is None or self.control.change.holds_zero
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
@@ -117,7 +111,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Take a quantity that is read once a start, such as CPU time per request, by treatment; NaN where one is not."""
+    """Return a quantity that is read once a start, such as CPU time per request; NaN of treatments that lack it."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 
@@ -145,7 +139,7 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
-    """Keep the starts that tell of the baseline and of another treatment, and in which none is infinite."""
+    """Return the starts that have the baseline and another treatment, and none that is infinite."""
     return [
         start
         for start in starts
@@ -163,12 +157,11 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `most_starts`: where the comparison may end at each start, how many there are at most; intervals are then wider, so
-    that all of them hold at once (see nominal_levels).
-
     `treatments` names the columns of the starts, baseline and control among them; `margin` is the relative change that
     would matter, for "the same". A treatment that was not in a start is NaN there (an incomplete block design); starts
-    in which a quantity is infinite for a treatment are left out whole. Raises ValueError where no start is left.
+    in which a quantity is infinite for a treatment are left out whole. `most_starts`: where the comparison may end at
+    each start, how many there are at most; intervals are then wider, so that all of them hold at once (see
+    nominal_levels). Raises ValueError where no start is left.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -208,7 +201,6 @@ def compare(
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
     own = treatments.index(control) if control is not None else -1
     return Effects(
-        baseline,
         len(kept),
         tuple(effect(index, shared) for index in others),
         effect(own, critical_value(1, freedom, alpha)) if own in there else None,
@@ -217,7 +209,7 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Take an effect from the loads alone where it contradicts that of the shared schedule.
+    """Return the effects of a shared schedule, each replaced by that of the loads alone where they contradict it.
 
     Two effects contradict each other where they lie further apart than both intervals leave room for: the square root
     of the sum of the squares of their halves, on the logarithmic scale (both taken for normal and independent). The
@@ -251,10 +243,10 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
 
 
 def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
-    """Give the least correlation of two effects, by which the critical value is the largest (Slepian's inequality)."""
+    """Return the least correlation of two effects, which makes the critical value largest (Slepian's inequality)."""
     places = [there.index(index) for index in others]
-    every = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
-    return round(max(0.0, min(every, default=0.5)), 6)
+    correlations = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
+    return round(max(0.0, min(correlations, default=0.5)), 6)
 
 
 def carry_over(frame: pd.DataFrame) -> dict[str, float]:
@@ -277,20 +269,10 @@ NODES = 801  # of the integration
 WIDEST = 8.0  # standard deviations
 
 
-#: A comparison that is looked at after every start, and may end at each look, spends its error rate over the looks by
-#: the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, *Discrete sequential boundaries for clinical
-#: trials*, Biometrika 70): an early look takes a very clear difference, the last one costs almost nothing. Boundaries
-#: come from the joint distribution of the looks by recursive integration (P. Armitage, C. McPherson and B. Rowe, 1969,
-#: *Repeated significance tests on accumulating data*, JRSS A 132). They are those of normal deviates; as the variance
-#: is estimated, each look takes Student's or Dunnett's critical value at the same nominal level (C. Jennison and B.
-#: Turnbull, 2000, *Group Sequential Methods*, section 3.3), which keeps the rate as the tests simulate. Intervals at
-#: these levels are repeated confidence intervals (the same authors, 1989, JRSS B 51): all hold at once, whichever rule
-#: ends the measurement. Starts are taken for independent and alike; the most that may be made is fixed beforehand.
-
-
 def spent(share: float) -> float:
-    """Compute the part of the error rate that is spent when this share of the starts has been made, for each side
-    2 (1 - Phi(z(alpha/4) / sqrt(t))), with t the share.
+    """Return the part of the error rate that is spent when this share t of the starts has been made.
+
+    For each side 2 (1 - Phi(z(alpha/4) / sqrt(t))).
     """
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
@@ -298,6 +280,16 @@ def spent(share: float) -> float:
 @cache
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
     """Compute the two-sided level of each look, by its number of starts; the last look is at the most starts.
+
+    A comparison that may end at each look spends its error rate over the looks by the O'Brien-Fleming-type function of
+    K. Lan and D. DeMets (1983, *Discrete sequential boundaries for clinical trials*, Biometrika 70): an early look
+    takes a very clear difference, the last one costs almost nothing. Boundaries come from the joint distribution of the
+    looks by recursive integration (P. Armitage, C. McPherson and B. Rowe, 1969, *Repeated significance tests on
+    accumulating data*, JRSS A 132). They are those of normal deviates; as the variance is estimated, each look takes
+    Student's or Dunnett's critical value at the same nominal level (C. Jennison and B. Turnbull, 2000, *Group
+    Sequential Methods*, section 3.3), which keeps the rate as the tests simulate. Intervals at these levels all hold at
+    once, whichever rule ends the measurement (the same authors, 1989, JRSS B 51). Starts are taken for independent and
+    alike.
 
     Raises ValueError for looks that don't rise.
     """

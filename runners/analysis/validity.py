@@ -24,16 +24,16 @@ what one of them failed.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+import math
 
-import pandas as pd
+from msgspec.structs import replace
 
+from runners import words
 from runners.analysis import counts
 from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
 from runners.design.objective import MOST_FAILED
-from runners.readers import write
 from runners.readers.run import Step
-from runners.storage.schema import Ended, Spoken
+from runners.storage.schema import Ended, Spoken, StepRecord
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
 STEAL_LIMIT = 0.01  # of all cores
@@ -54,10 +54,10 @@ class Aspect(enum.Enum):
 
 
 class Cause(enum.Enum):
-    """What speaks against a load, in the order in which it is asked.
+    """The reasons why a load may not be quoted, in the order in which they are tested.
 
     `HELD_UP`: it fell short although at least half of its seconds kept the rate. `LATE` is no shortfall: the load had
-    its responses, but they were asked for too late.
+    its responses, but requests were sent too late.
     """
 
     UNREADABLE = "unreadable"
@@ -87,9 +87,8 @@ FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFU
 OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
 #: What no quiet machine changes.
 _OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
-#: A load with one of these is not what was asked for, and the machine is not the cause.
+#: A load with one of these is not as it was planned, and the machine is not the cause.
 NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
-_NOTHING: frozenset[Aspect] = frozenset()
 _ALL_BUT_COUNTS = frozenset(Aspect) - {Aspect.COUNTS}
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 #: What a load at another rate than the one that it stands under can't show.
@@ -97,7 +96,7 @@ _OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
 
 
 def cause(step: Step) -> Cause | None:
-    """Return what speaks against a step; None where nothing does. What a rate step of a sweep met is judged apart."""
+    """Return why a step may not be quoted; None where it may. The rate steps of a sweep are judged apart."""
     seen = _cause(step)
     return Cause.MARKED if seen is None and not step.valid else seen
 
@@ -105,21 +104,20 @@ def cause(step: Step) -> Cause | None:
 def _cause(step: Step) -> Cause | None:
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
-    several = step.record.sweep is not None or bool(step.record.targets)
-    answered = number(step, "completed") > 0
-    if not answered:
+    if not number(step, "completed") > 0:
         return _failed(step, 0.0) or (Cause.DISTURBED if busy_elsewhere(step) else Cause.NO_RESPONSE)
-    if not several and (failed := _failed(step, MOST_FAILED)) is not None:
+    judged_apart = step.record.sweep is not None or bool(step.record.targets)
+    if not judged_apart and (failed := _failed(step, MOST_FAILED)) is not None:
         return failed
     if fell_short(step):
         return _shortfall(step)
     if kept_up(step) is False and step.record.sweep is None:
-        return Cause.LATE if write.known(offered_rps(step)) else Cause.GENERATOR
+        return Cause.LATE if words.known(offered_rps(step)) else Cause.GENERATOR
     return None
 
 
 def _failed(step: Step, most: float) -> Cause | None:
-    """Return how more than this share of the requests failed."""
+    """Return how requests failed, where more than this share of them did; else None."""
     seen = failures(step)
     kinds = {
         Cause.PROTOCOL: seen.protocol, Cause.CONNECTION: seen.connection, Cause.TIME_OUT: seen.timed_out,
@@ -147,15 +145,14 @@ def fell_short(step: Step) -> bool:
 
 def kept_up(step: Step) -> bool | None:
     """Return whether the generator kept its own schedule, or in closed loop was not the limit; None if not known."""
-    summary = step.frames["summary"]
-    known = not summary.empty and "kept_up" in summary and not pd.isna(summary["kept_up"].iloc[0])
-    return bool(summary["kept_up"].iloc[0]) if known else None
+    kept = number(step, "kept_up")
+    return None if math.isnan(kept) else bool(kept)
 
 
 def kept_up_to(step: Step) -> float:
     """Return the level (0..1) up to which a late generator's lateness does not matter; 0 where it does not tell."""
     percent = number(step, "kept_up_to")
-    return percent / 100 if write.known(percent) else 0.0
+    return percent / 100 if words.known(percent) else 0.0
 
 
 def busy_elsewhere(step: Step) -> bool:
@@ -172,7 +169,7 @@ def withheld(step: Step) -> frozenset[Aspect]:
     """Return the aspects for which a step may not be quoted."""
     seen = cause(step)
     if seen is None:
-        return _NOTHING
+        return frozenset()
     if seen is Cause.SATURATION:
         return _OF_ITS_RATE
     if seen is Cause.LATE:
@@ -216,32 +213,22 @@ def worth_another_try(step: Step) -> bool:
     return seen in OF_THE_MACHINE or (seen not in _OF_THE_SERVER and busy_elsewhere(step) and not unusable(step))
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """`reasons` is empty for a valid step. A saturated step is valid as a statement about rate, not about latency."""
-
-    reasons: tuple[str, ...]
-    saturated: bool
-
-    @property
-    def valid(self) -> bool:
-        return not self.reasons
-
-
 NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
-def judge(step: Step) -> Verdict:
-    """Return what a new step's record says of itself, in words; `cause` decides by its numbers."""
-    reasons = list(step.record.invalid_reasons)
+def judged(step: Step) -> StepRecord:
+    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers.
+
+    A saturated step is valid as a statement about rate, not about latency.
+    """
+    reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
-        return Verdict((*reasons, "no response was recorded"), saturated=False)
-    if step.record.sweep is not None:
-        return Verdict(tuple(reasons), saturated=False)
-    saturated = achieved_share(step) < LEAST_ACHIEVED
-    if not saturated and kept_up(step) is False:
-        reasons.append(NOT_KEPT_UP)
-    return Verdict(tuple(reasons), saturated)
+        reasons = (*reasons, "no response was recorded")
+    elif step.record.sweep is None:
+        saturated = achieved_share(step) < LEAST_ACHIEVED
+        if not saturated and kept_up(step) is False:
+            reasons = (*reasons, NOT_KEPT_UP)
+    return replace(step.record, valid=not reasons, invalid_reasons=reasons, saturated=saturated)
 
 
 # What is said of a cause: in the line of a load, in an error, in a report.
@@ -263,7 +250,7 @@ _KNOWN_PROTOCOLS = (Spoken.HTTP_2, Spoken.TLS)
 
 
 def why_not(step: Step) -> str:
-    """Return what speaks against a step, in words; empty where nothing does."""
+    """Return why a step may not be quoted, in words; empty where it may."""
     seen = cause(step)
     if seen in FAILED:
         return _failed_text(step, seen)
@@ -288,19 +275,19 @@ def why_not(step: Step) -> str:
 def _achieved(step: Step) -> str:
     """Return the achieved next to the offered rate, in brackets; empty in a closed loop."""
     offered = offered_rps(step)
-    return f" ({write.rate(number(step, 'achieved_rps'))} of {write.rate(offered)})" if write.known(offered) else ""
+    return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 
 
 def in_short(step: Step) -> str:
-    """Return what speaks against a step in a word or two, for a table; empty where nothing does."""
+    """Return in a word or two, for a table, why a step may not be quoted; empty where it may."""
     seen = cause(step)
     if seen in FAILED:
-        return f"{write.percent(failures(step).share)} failed"
-    words = {
+        return f"{words.percent(failures(step).share)} failed"
+    causes = {
         Cause.DEATH: "server died", Cause.DISTURBED: "disturbed", Cause.LATE: "generator late",
         Cause.SATURATION: "saturated", Cause.HELD_UP: "held up", Cause.GENERATOR: "generator at its limit",
     }  # fmt: skip
-    return words.get(seen, why_not(step)) if seen is not None else why_not(step)
+    return causes[seen] if seen in causes else why_not(step)
 
 
 def disturbance(step: Step) -> str:
@@ -309,31 +296,31 @@ def disturbance(step: Step) -> str:
     if counts.foreign_cores(step) > FOREIGN_LIMIT_CORES:
         parts.append(f"other processes kept {counts.foreign_cores(step):.2f} cores busy")
     if counts.steal_share(step) > STEAL_LIMIT:
-        parts.append(f"the host took {write.percent(counts.steal_share(step))} of the cores away")
+        parts.append(f"the host took {words.percent(counts.steal_share(step))} of the cores away")
     tries = step.record.tries
-    again = f", measured {write.count(tries)} times" if tries > 1 else ""
-    return f"disturbed: {write.listed(parts) or 'the machine stalled'}{again}"
+    again = f", measured {words.count(tries)} times" if tries > 1 else ""
+    return f"disturbed: {words.listed(parts) or 'the machine stalled'}{again}"
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
     """Return how many requests failed, and how. The first kind is the one that decides."""
     counted = failures(step)
-    share = "all" if counted.failed >= counted.requests else write.percent(counted.share)
+    share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     noun = "response" if seen is Cause.REFUSED else "request"
     parts = []
     if counted.protocol:
-        parts.append(f"{write.several(counted.protocol, 'response')} of another protocol")
+        parts.append(f"{words.several(counted.protocol, 'response')} of another protocol")
     kinds = counts.errors(step)
     for kind in ("connect", "read", "write"):
         if many := kinds.get(f"{kind}_errors", 0.0):
-            parts.append(f"{write.several(many, f'{kind} error')}")
+            parts.append(f"{words.several(many, f'{kind} error')}")
     if counted.timed_out:
-        parts.append(f"{write.several(counted.timed_out, 'time-out')}")
+        parts.append(f"{words.several(counted.timed_out, 'time-out')}")
     codes = counts.refused_by_status(step)
-    parts += [f"{write.count(many)} with status {code}" for code, many in codes.items()]
+    parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]
     if counted.refused and not codes:
-        parts.append(f"{write.count(counted.refused)} with an error status")
-    text = f"{share} of {write.several(counted.requests, noun)} failed: {write.listed(parts)}"
+        parts.append(f"{words.count(counted.refused)} with an error status")
+    text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
     looks = f" (it looks like {step.record.spoken.value})" if step.record.spoken in _KNOWN_PROTOCOLS else ""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from runners import words
 from runners.audit.rule import Group, Remark, Rule, Severity
 from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
 from runners.errors import Exit, LabError
-from runners.readers import write
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
 
@@ -160,18 +160,14 @@ class Audit:
         """The audit in one sentence."""
         outputs, files = len(self.outputs), len([file for file in self.files if file.outputs])
         if not outputs:
-            return f"No output of a load generator was read in {_many(len(self.files), 'file')}."
-        counted = ", ".join(_many(len(self.of(severity)), severity.value) for severity in ORDER)
+            return f"No output of a load generator was read in {words.several(len(self.files), 'file')}."
+        counted = ", ".join(words.several(len(self.of(severity)), severity.value) for severity in ORDER)
         clean = outputs - len({id(remark.output) for remark in self.remarks if remark.severity == Severity.ERROR})
         return (
-            f"{_many(outputs, 'run')} in {_many(files, 'file')}: {counted}; "
-            f"{write.count(clean)} of {write.count(outputs)} without an error"
-            f"{f', {write.count(len(self.copies))} given twice' if self.copies else ''}."
+            f"{words.several(outputs, 'run')} in {words.several(files, 'file')}: {counted}; "
+            f"{words.count(clean)} of {words.count(outputs)} without an error"
+            f"{f', {words.count(len(self.copies))} given twice' if self.copies else ''}."
         )
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{write.count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def groups(outputs: Iterable[Output]) -> list[Group]:

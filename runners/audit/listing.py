@@ -1,4 +1,4 @@
-"""An audit as text (one line a theme and document, as compilers print them), JSON, SARIF and GitHub annotations."""
+"""An audit as text (one line a theme and document, as compilers print them), JSON and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from runners import words
 from runners.audit.audit import Audit, Digest, groups, theme
 from runners.audit.rule import (
     BEYOND,
@@ -22,12 +22,10 @@ from runners.audit.rule import (
     largest_us,
     samples,
 )
-from runners.readers import write
 from runners.readers.output import Output
-from runners.readers.write import Value
+from runners.words import Value
 
 SCHEMA = "audit/1"
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -39,7 +37,7 @@ UNKNOWN = (
     "whether server and generator shared one machine",
 )
 SHOWN = 3  # places of outputs in a line
-_SPACES = str.maketrans({write.THIN: " ", write.NBSP: " ", write.DASH: "-", write.MINUS: "-"})
+_SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
@@ -73,7 +71,7 @@ def _line(digest: Digest, highest: str) -> str:
     """`place: theme severity: text - remedy; highest rate achieved: ... [CODE at 3, 17; CODE; also conditions]`."""
     worst = digest.worst
     places = [f"{code} at {', '.join(places)}" if len(places) > 1 else code for code, places in digest.places.items()]
-    also = f"; also {write.listed(digest.also)}" if digest.also else ""
+    also = f"; also {words.listed(digest.also)}" if digest.also else ""
     return (
         f"{worst.output.place}: {digest.theme} {worst.severity.value}: {worst.seen.text} - {worst.remedy}"
         f"{f'; {highest}' if highest else ''} [{'; '.join(places)}{also}]"
@@ -82,7 +80,7 @@ def _line(digest: Digest, highest: str) -> str:
 
 def unknown_lines(audit: Audit) -> Iterator[str]:
     """Yield one fixed line a document: what can't be known from its outputs."""
-    yield from (f"{group[0].group}: not in its outputs: {write.listed(UNKNOWN)}" for group in groups(audit.outputs))
+    yield from (f"{group[0].group}: not in its outputs: {words.listed(UNKNOWN)}" for group in groups(audit.outputs))
 
 
 def plain(text: str) -> str:
@@ -107,7 +105,7 @@ def as_json(audit: Audit) -> str:
     document = {
         "schema": SCHEMA,
         "summary": {
-            "text": audit.summary.translate(_SPACES),
+            "text": plain(audit.summary),
             "files": len(audit.files),
             "runs": len(audit.outputs),
             "failed": audit.failed,
@@ -162,9 +160,9 @@ def _highest_rates(audit: Audit) -> Iterator[tuple[str, str]]:
         known = _document(group)
         highest, above = known["highest_achieved_rps"], known["latency_above_it"]
         if highest:
-            rates = write.listed(f"{name} {write.rate(rate)}" for name, rate in sorted(highest.items()))
+            rates = words.listed(f"{name} {words.rate(rate)}" for name, rate in sorted(highest.items()))
             places = ", ".join(above[:SHOWN]) + (" ..." if len(above) > SHOWN else "")
-            beyond = f"; above it: the latency of {write.several(len(above), 'run')}, {places}" if above else ""
+            beyond = f"; above it: the latency of {words.several(len(above), 'run')}, {places}" if above else ""
             yield known["document"], f"highest rate achieved: {rates}{beyond}"
 
 
@@ -180,19 +178,15 @@ def _output(output: Output) -> dict[str, Any]:
     count, counted = samples(output)
     return {
         **_place(output),
-        "tool": output.tool,
+        **{name: getattr(output, name) for name in ("tool", "threads", "connections", "duration_s", "offered_rps")},
         "command": output.command.text if output.command else None,
-        "threads": output.threads,
-        "connections": output.connections,
-        "duration_s": output.duration_s,
-        "offered_rps": output.offered_rps,
         "offered_by": output.offered_by or None,
         "achieved_rps": achieved_rps(output),
         "requests": output.report.requests,
         "non_2xx": output.report.non_2xx,
         "samples": count,
         "samples_counted": counted if count is not None else None,
-        "latency_us": {write.level(level): value for level, value in output.report.latencies.rows},
+        "latency_us": {words.level(level): value for level, value in output.report.latencies.rows},
         "max_us": largest_us(output),
         "missing": list(output.missing),
     }
@@ -205,7 +199,7 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "code": remark.code,
         "name": remark.rule.name,
         "severity": remark.severity.value,
-        "text": remark.seen.text.translate(_SPACES),
+        "text": plain(remark.seen.text),
         "evidence": dict(remark.seen.evidence),
         "remedy": remark.remedy,
     }
@@ -218,42 +212,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def as_sarif(audit: Audit) -> str:
-    """Return the findings as SARIF, with the rules that found something."""
-    rules = [rule for rule, _, _ in audit.counts]
-    place = {rule.code: index for index, rule in enumerate(rules)}
-    driver = {
-        "name": "lab audit",
-        "rules": [
-            {
-                "id": rule.code,
-                "name": rule.name,
-                "shortDescription": {"text": rule.reason},
-                "help": {"text": rule.remedy},
-                "defaultConfiguration": {"level": rule.severity.value},
-            }
-            for rule in rules
-        ],
-    }
-    results = [_result(remark, place[remark.code]) for remark in audit.remarks]
-    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _result(remark: Remark, rule: int) -> dict[str, Any]:
-    output = remark.output
-    where: dict[str, Any] = {"artifactLocation": {"uri": quote(output.path.as_posix())}}
-    if output.cell is None:  # a line of a notebook's cell is none of the file
-        where["region"] = {"startLine": max(1, output.line)}
-    return {
-        "ruleId": remark.code,
-        "ruleIndex": rule,
-        "level": remark.severity.value,
-        "message": {"text": f"{plain(remark.seen.text)} - {remark.remedy}"},
-        "locations": [{"physicalLocation": where}],
-    }
 
 
 def as_github(audit: Audit) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
-from runners.readers import tools
-from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
-from runners.readers.tools import TRUEPACE, WRK, WRK2, facts
-from runners.readers.write import Value
+from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
+from runners.words import Value
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
 BEYOND = 1.1  # of the offered rate: more than a late start makes up for
@@ -52,53 +50,34 @@ class Seen:
 
     output: Output
     text: str
-    evidence: dict[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, Value] = field(default_factory=dict)
     severity: Severity | None = None
     size: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its code, its name, one line on what it finds, how grave that is, the cure, and the look itself."""
+    """A rule: its code, its name, one line on what it finds, how grave that is, the remedy, and the look itself."""
 
     code: str
     name: str
     reason: str
     severity: Severity
-    cure: Remedy
+    remedy: Remedy
     look: Callable[[Group], Iterable[Seen]]
 
-    @property
-    def remedy(self) -> str:
-        """The cure, where nothing is known of the tool."""
-        return self.cure if isinstance(self.cure, str) else self.cure(_NO_OUTPUT)
 
-
-def rule(code: str, name: str, severity: Severity, cure: Remedy) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator: it makes a function that yields the findings in one output a rule.
-
-    The first line of the function's docstring is the reason that the rule gives.
+def rule(
+    code: str, name: str, severity: Severity, remedy: Remedy, *, of_group: bool = False
+) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
+    """Return a decorator that makes a rule of a function, which yields the findings in one output or, with `of_group`,
+    in all outputs of a report. The first line of the function's docstring is the reason that the rule gives.
     """
 
-    def made(look: Callable[[Output], Iterable[Seen]]) -> Rule:
-        def each_output(group: Group) -> Iterator[Seen]:
-            for output in group:
-                yield from look(output)
-
-        each_output.__doc__ = look.__doc__
-        return rule_of_group(code, name, severity, cure)(each_output)
-
-    return made
-
-
-def rule_of_group(
-    code: str, name: str, severity: Severity, cure: Remedy
-) -> Callable[[Callable[[Group], Iterable[Seen]]], Rule]:
-    """Return a decorator: it makes a function that yields the findings in all outputs of a report a rule."""
-
-    def made(look: Callable[[Group], Iterable[Seen]]) -> Rule:
+    def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         reason = (look.__doc__ or "").partition("\n")[0].removesuffix(".")
-        return Rule(code, name, reason, severity, cure, look)
+        look_at_group = look if of_group else lambda group: chain.from_iterable(map(look, group))
+        return Rule(code, name, reason, severity, remedy, look_at_group)
 
     return made
 
@@ -120,7 +99,8 @@ class Remark:
 
     @property
     def remedy(self) -> str:
-        return self.rule.cure if isinstance(self.rule.cure, str) else self.rule.cure(self.seen.output)
+        """The rule's remedy, in the words of the output's tool."""
+        return self.rule.remedy if isinstance(self.rule.remedy, str) else self.rule.remedy(self.output)
 
     @property
     def output(self) -> Output:
@@ -170,17 +150,17 @@ def is_open_loop(output: Output) -> bool:
 
 def is_of_no_run(output: Output) -> bool:
     """Return whether the elapsed time of an output can't be that of its run, so that no rate may be quoted from it."""
-    elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
-    if not elapsed or not asked or elapsed >= BROKE_OFF * asked:
+    if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
         return False
-    return bool(longest and longest / 1e6 > 2 * elapsed) or bool(rate and rate > FASTEST_RPS)
+    return bool(longest and longest / 1e6 > 2 * elapsed_s) or bool(rate and rate > FASTEST_RPS)
 
 
 def opened(output: Output) -> int | None:
     """Return how many connections are open: wrk and wrk2 open as many on each thread."""
     connections, threads = output.connections, output.threads
-    if not connections or not threads or not tools.is_like_wrk(output.tool) or output.tool == TRUEPACE:
+    if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections
     return connections // threads * threads
 
@@ -193,9 +173,8 @@ def opening_s(output: Output) -> float:
 def failed_share(output: Output) -> float:
     """Return the share of the requests that had no good response, as far as the output counts them."""
     report, errors = output.report, output.report.socket_errors
-    lost = sum((errors.connect, errors.read, errors.write, errors.timeout)) if errors else 0
-    share = (report.errors + lost) / report.requests if report.requests else float(bool(report.errors + lost))
-    return min(1.0, max(share, report.error_share or 0.0))
+    bad = report.errors + (errors.total if errors else 0)
+    return min(1.0, bad / report.requests) if report.requests else float(bad > 0)
 
 
 def fell_short(output: Output) -> bool:
@@ -239,12 +218,16 @@ def rate_after_warm_up(output: Output) -> float | None:
     return recorded / (duration - warm_up_s(output)) if duration > warm_up_s(output) else None
 
 
+def left_out(output: Output) -> int | None:
+    """Return the number of requests that had a response and are not in wrk2's histogram."""
+    recorded, requests = output.report.latencies.count, output.report.requests
+    return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
+
+
 def rate_in_warm_up(output: Output) -> float | None:
     """Return the rate while wrk2 calibrated: of the responses that it did not record."""
-    recorded, requests = output.report.latencies.count, output.report.requests
-    if output.tool != WRK2 or recorded is None or requests is None or requests < recorded:
-        return None
-    return (requests - recorded) / warm_up_s(output)
+    lost = left_out(output)
+    return None if lost is None or lost < 0 else lost / warm_up_s(output)
 
 
 def has_queue(output: Output) -> bool:
@@ -290,7 +273,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
         return counted, True
     if output.tool == WRK and report.requests is not None:  # what came too late is in no percentile
         return report.requests - (report.socket_errors.timeout if report.socket_errors else 0), True
-    if not tools.is_like_wrk(output.tool):
+    if not is_like_wrk(output.tool):
         return report.requests, True
     rate, duration = achieved_rps(output) or finite(output.offered_rps), finite(output.duration_s)
     if output.tool == WRK2 and rate and duration and duration > warm_up_s(output):
@@ -308,10 +291,7 @@ def dead_connections(output: Output) -> int:
 
 
 def has_latency(output: Output) -> bool:
-    """Tell whether an output gives any latency; where no request had a response, some tools print 0 for each."""
+    """Return whether an output gives any latency; where no request had a response, some tools print 0 for each."""
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
     return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))
-
-
-_NO_OUTPUT = Output(Path("-"), 1, ConsoleReport())

@@ -1,8 +1,8 @@
-"""Give benchmarks a fixture: a server that stores nothing, a generator on cores of its own, one run of it.
+"""What benchmarks share: servers and load generator on cores of their own, rows of figures, and how they are printed.
 
-What a block of the lab measures, the executor measures here too, in a run folder that does not stay. A measurement of
-another kind that other work disturbed is made again, and counted. A benchmark prints a line a row (ours, the peer's,
-their ratio, the goal), how long it takes and how far it is.
+A block of the lab is measured by the executor, in a run folder that is removed. Any other measurement that other work
+on the machine disturbed is made again, and counted. A benchmark prints one line for each row (ours, the peer's, their
+ratio, the goal), how long it takes and how far it is.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _own_s(server_pids: Iterable[int]) -> float:
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         used = resource.getrusage(who)
         total += used.ru_utime + used.ru_stime
-    for server in (psutil.Process(pid).cpu_times() for pid in server_pids):
-        total += server.user + server.system
+    for times in (psutil.Process(pid).cpu_times() for pid in server_pids):
+        total += times.user + times.system
     return total
 
 
@@ -70,9 +70,9 @@ def _busy_s() -> float:
 
 @dataclass(slots=True)
 class Calm:
-    """Makes measurements again that were disturbed. `repeated` holds the foreign share of each that was dropped.
+    """Repeats disturbed measurements. `repeated` holds the share of a core that others used in each dropped one.
 
-    What the servers of `server_pids` use is our own; they run as long as they are in it.
+    CPU time of the servers in `server_pids` is the benchmark's own; a server is in it as long as it runs.
     """
 
     server_pids: list[int] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Calm:
         return result
 
     def sentence(self) -> str:
-        """Return what was done about the disturbances."""
+        """Return how many measurements were repeated, and how many stayed disturbed, in a sentence."""
         return (
             f"other work disturbed {len(self.repeated)} measurements, which were made again; "
             f"{self.disturbed} stayed disturbed"
@@ -108,13 +108,13 @@ _TIMEOUT_S, _REMOVING_S = 60.0, 10.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE = TRUEPACE.with_name("truepace-reference")
 STALL_WITNESS = TRUEPACE.with_name("stall-witness")
-#: What the generator's JSON says of a run.
+#: The generator's JSON of one run.
 Result = dict[str, Any]
 Say = Callable[[str], None]
 
 
 class _Unseen(Sink):
-    """Shows nothing of a block: a benchmark says itself how far it is."""
+    """Shows no progress of a block: a benchmark prints its own."""
 
     def show(self, event: Event) -> None:
         return
@@ -125,7 +125,7 @@ class _Unseen(Sink):
 
 @dataclass(frozen=True, slots=True)
 class Fixture:
-    """Where the servers come from, which cores are whose, and the watch over what else runs."""
+    """Starts servers, loads them, and measures blocks, on cores that servers and generators do not share."""
 
     shop: Workshop
     folder: Path
@@ -134,7 +134,7 @@ class Fixture:
     calm: Calm = field(default_factory=Calm)
 
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
-        """Return how a server of this name is started. Both of a pair get the same cores."""
+        """Return the specification of a server of this name. Both servers of a pair get the same cores."""
         return ServerSpec(
             self.shop.jdk.java,
             self.shop.server.dist,
@@ -149,7 +149,7 @@ class Fixture:
 
     @contextmanager
     def running(self, spec: ServerSpec) -> Iterator[RunningServer]:
-        """Give a server as long as the context lasts."""
+        """Start a server, and stop it when the context ends."""
         server = launch(spec)
         self.calm.server_pids.append(server.pid)
         try:
@@ -173,20 +173,21 @@ class Fixture:
         rate_rps: int | None = None,
         warmup_s: float = WARMUP_S,
     ) -> Result:
-        """Return one run of our generator against a target (an address, or flags and a script with what it needs);
-        its JSON.
+        """Run truepace once, in closed loop without a rate; return its JSON.
 
-        A closed loop if no rate is given.
+        `target` is a URL, or flags with a script, a URL and the script's arguments.
         """
         out = self.folder / "load.json"
-        self.run(command(target, duration_s, connections, rate_rps, out, warmup_s), duration_s)
+        flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", "--json", str(out)]
+        rate = ["-R", str(rate_rps)] if rate_rps else []
+        self.run([str(TRUEPACE), *flags, *rate, *target], duration_s)
         result: Result = json.loads(out.read_text())
         return result
 
     def run(self, words: Sequence[str], duration_s: float) -> str:
-        """Run a client of about so many seconds on the generator's cores, and give what it prints.
+        """Run a client of about so many seconds on the generator's cores; return its standard output.
 
-        A load that fell short of its schedule is a measurement too.
+        The exit code of a load that fell short of its schedule is no error.
         """
         done = subprocess.run(
             pinned(words, self.generator_cpus, machine.taskset()),
@@ -197,25 +198,11 @@ class Fixture:
         return done.stdout
 
     def keep(self, name: str, rows: Iterable[Row], **about: object) -> int:
-        """Print and keep rows as `keep` does, with the tools and the machine, and with what disturbed them."""
+        """Print and keep rows as the function `keep`, with the versions of tools and the disturbances."""
         keep(name, rows, tools=self.shop.versions, disturbances=self.calm.sentence, **about)
         if self.calm.repeated or self.calm.disturbed:
             print(self.calm.sentence())
         return 0
-
-
-def command(
-    target: Sequence[str],
-    duration_s: float,
-    connections: int,
-    rate_rps: int | None,
-    out: Path,
-    warmup_s: float = WARMUP_S,
-) -> list[str]:
-    """Return the generator's command line for one run."""
-    rate = ["-R", str(rate_rps)] if rate_rps else []
-    flags = ["-t1", f"-c{connections}", f"-d{duration_s:g}s", "--warmup", f"{warmup_s:g}s", *rate, "--json", str(out)]
-    return [str(TRUEPACE), *flags, *target]
 
 
 @contextmanager
@@ -250,21 +237,21 @@ def ending_in_order() -> Iterator[None]:
     """
 
     def end(number: int, _frame: FrameType | None) -> NoReturn:
-        for each in _ENDING:
-            signal.signal(each, signal.SIG_IGN)
+        for ending in _ENDING:
+            signal.signal(ending, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    before = {each: signal.signal(each, end) for each in _ENDING}
+    before = {ending: signal.signal(ending, end) for ending in _ENDING}
     try:
         yield
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
 
 
 @contextmanager
 def fixture() -> Iterator[Fixture]:
-    """Build what is needed, say what is unusual about the machine, and leave no server and no folder behind."""
+    """Build what is missing, print what is unusual about the machine; remove the folder when the context ends."""
     with ending_in_order(), scratch() as folder:
         shop = prepare("truepace", print)
         server_cpus, generator_cpus = machine.pinning()
@@ -273,13 +260,13 @@ def fixture() -> Iterator[Fixture]:
         yield Fixture(shop, folder, server_cpus, generator_cpus)
 
 
-def asked(
+def parse_rows(
     parser: argparse.ArgumentParser, groups: Collection[str], arguments: Sequence[str] | None = None
 ) -> argparse.Namespace:
-    """Read a command line that may name `rows`, groups of which some are to be measured; all where it names none."""
+    """Parse a command line that may name groups of rows to measure, as `rows`; all groups where it names none."""
     parser.add_argument("rows", nargs="*", metavar="ROWS", help=f"of {', '.join(groups)} (default: all)")
     given = parser.parse_args(arguments)
-    if unknown := [each for each in given.rows if each not in groups]:
+    if unknown := [name for name in given.rows if name not in groups]:
         parser.error(f"no group {', '.join(unknown)}; there are {', '.join(groups)}")
     given.rows = list(dict.fromkeys(given.rows)) or list(groups)
     return given
@@ -295,9 +282,9 @@ def say(line: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Medians over interleaved rounds. `goal_op` says on which side of `goal` the ratio should lie.
+    """A figure of ours and of a peer over interleaved rounds; the ratio of their medians has a goal, such as <= 1.05.
 
-    `note` ends the line: what the figures can't be read without, such as the rates that were offered.
+    `note` ends the line with what a reader needs to know of the figures, such as the offered rates.
     """
 
     name: str
@@ -308,6 +295,11 @@ class Row:
     goal: float
     note: str = ""
 
+    @classmethod
+    def within(cls, name: str, unit: str, values: Sequence[float], limit: float, note: str = "") -> Row:
+        """Return a row whose values should be at most `limit`, which stands in the peer's place."""
+        return cls(name, unit, tuple(values), (limit,) * len(values), "<=", 1.0, note)
+
     @property
     def ratio(self) -> float:
         """Median of ours over median of the peer's."""
@@ -316,8 +308,8 @@ class Row:
     @property
     def ratio_of_a_round(self) -> Bounded:
         """Median of the rounds' ratios, with its 95 % interval; with fewer than six rounds, their range."""
-        found = over_rounds(a / b for a, b in zip(self.ours, self.peer, strict=True))
-        return found or Bounded(math.nan, math.nan, math.nan)
+        interval = over_rounds(a / b for a, b in zip(self.ours, self.peer, strict=True))
+        return interval or Bounded(math.nan, math.nan, math.nan)
 
     @property
     def met(self) -> bool:
@@ -325,9 +317,9 @@ class Row:
 
     @property
     def within_noise(self) -> bool:
-        """The goal lies within the interval of a round's ratio: another run may well say the opposite."""
-        each = self.ratio_of_a_round
-        return each.low <= self.goal <= each.high
+        """Whether the goal lies within the interval of a round's ratio, so that another run may decide otherwise."""
+        ratio = self.ratio_of_a_round
+        return ratio.low <= self.goal <= ratio.high
 
     @property
     def verdict(self) -> str:
@@ -335,24 +327,25 @@ class Row:
         return ("met" if self.met else "short") + (" within noise" if self.within_noise else "")
 
     def line(self) -> str:
-        each = self.ratio_of_a_round
-        spread = "95 %" if len(self.ours) >= ENOUGH_ROUNDS else "range"
+        ratio = self.ratio_of_a_round
+        interval = "95 %" if len(self.ours) >= ENOUGH_ROUNDS else "range"
+        spread = f"{interval} {ratio.low:.3f} to {ratio.high:.3f}"
         return (
             f"{self.name} ours={statistics.median(self.ours):.4g}{self.unit} "
             f"peer={statistics.median(self.peer):.4g}{self.unit} ratio={self.ratio:.3f} "
             f"goal={self.goal_op}{self.goal:g} {self.verdict} "
-            f"(rounds={len(self.ours)}, ratio of a round {each.value:.3f}, {spread} {each.low:.3f} to {each.high:.3f}"
+            f"(rounds={len(self.ours)}, ratio of a round {ratio.value:.3f}, {spread}"
             f"{self.note and f'; {self.note}'})"
         )
 
     def kept(self) -> dict[str, Any]:
-        """Give its fields and what follows from them, as JSON holds them."""
-        found = {"ratio": self.ratio, "met": self.met, "ratio_of_a_round": asdict(self.ratio_of_a_round)}
-        return asdict(self) | found | {"within_noise": self.within_noise}
+        """Return its fields, ratio, interval and verdict, for JSON."""
+        derived = {"ratio": self.ratio, "met": self.met, "ratio_of_a_round": asdict(self.ratio_of_a_round)}
+        return asdict(self) | derived | {"within_noise": self.within_noise}
 
 
 class NoFigure(Row):
-    """A row that could not be measured: it never meets its goal, and the note `why` stands in place of the figures."""
+    """A row that could not be measured, for the reason `why`. It never meets its goal."""
 
     def __init__(self, name: str, goal_op: Literal["<=", ">="], goal: float, why: str) -> None:
         super().__init__(name, "", (), (), goal_op, goal, why)
@@ -371,9 +364,9 @@ class NoFigure(Row):
 
 
 def keep(name: str, rows: Iterable[Row], **about: object) -> int:
-    """Print each row as it is known, keep them as JSON under data/runs; 0, for figures are no test.
+    """Print each row as it is measured, and write them as JSON under data/runs. Return 0: figures are no test.
 
-    What is known of them in the end is given by functions.
+    Values of `about` that are functions are called at the end.
     """
     kept = []
     for row in rows:
@@ -393,7 +386,7 @@ _S_A_MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a benchmark that takes about so long. Parts of the same work are summed up."""
+    """A part of a benchmark that takes about `duration_s`. Parts of the same `work` are summed up."""
 
     work: str
     duration_s: float
@@ -415,20 +408,20 @@ class Course:
 
     @property
     def minutes(self) -> float:
-        """About how long all of it takes."""
+        """About how many minutes all parts take."""
         return sum(part.duration_s for part in self.parts) / _S_A_MINUTE
 
     def announce(self) -> None:
-        """Says how long each work takes, and all of them."""
+        """Print how long each work takes, and all of them."""
         sums: dict[str, float] = {}
         for part in self.parts:
             sums[part.work] = sums.get(part.work, 0.0) + part.duration_s
-        each = ", ".join(f"{work} {seconds / _S_A_MINUTE:.1f}" for work, seconds in sums.items())
-        self.say(f"This takes about {self.minutes:.0f} min in {len(self.parts)} parts ({each}).")
+        minutes = ", ".join(f"{work} {seconds / _S_A_MINUTE:.1f}" for work, seconds in sums.items())
+        self.say(f"This takes about {self.minutes:.0f} min in {len(self.parts)} parts ({minutes}).")
 
     @contextmanager
     def part(self, work: str, name: str) -> Iterator[None]:
-        """Says that a part begins and how far the benchmark is; afterwards it counts as done."""
+        """Print that a part begins and how far the benchmark is; add what it takes to its work."""
         now_s = self.clock()
         self._begun += 1
         elapsed = (now_s - self._started_s) / _S_A_MINUTE

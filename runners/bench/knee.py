@@ -1,11 +1,11 @@
-"""Search knees by short rate steps and compare them: how wide are they after a minute, and do they come again?
+"""Search knees by short rate steps and compare them: how wide are their intervals, and do they repeat?
 
-`overload_rows`: what a bounded queue does for those who are let in, at twice the rate that the server can serve.
+`overload_rows`: the response time of accepted requests where a bounded queue refuses the rest, at twice the knee.
 
-The handler waits a millisecond, so what runs out is the threads of the pool, not the cores, which the generator needs.
-The queue is as long as the pool is wide: whoever is let in waits about one handling time at most. A queue that short
-refuses a few requests of every burst, also far below what the pool can serve. So the knee is the highest rate of which
-99 % is served, not one without a refusal, which there need not be.
+The handler waits a millisecond, so the pool runs out of threads and not of cores, which the generator needs. The queue
+is as long as the pool is wide: an accepted request waits about one handling time at most. So short a queue refuses a
+few requests of every burst, also far below what the pool can serve. So the knee is the highest rate of which 99 % is
+served, not one without a refusal, which need not exist.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def search_block(
     objective: Objective = OBJECTIVE,
     limits_rps: tuple[float, float] = LIMITS_RPS,
 ) -> KneeSearch:
-    """Describe one search of the knees of servers, each of an engine, for so many seconds each."""
+    """Return the block of one search for the knees of servers, for so many seconds each; `engines` by server name."""
     size = replace(SIZES["smoke"], probe_s=CLOSED_S)
     first, *others = (WarmServer(Setting(name.lower(), engine), workload, size) for name, engine in engines.items())
     return KneeSearch(
@@ -68,81 +68,81 @@ def search(
     objective: Objective = OBJECTIVE,
     limits_rps: tuple[float, float] = LIMITS_RPS,
 ) -> dict[str, Search]:
-    """Search the knees of servers that are up, in one block of the lab."""
+    """Search the knees of running servers in one block of the lab; return the search of each by its name."""
     up = {name.lower(): server for name, server in servers.items()}
     engines = {name: server.engine for name, server in servers.items()}
     block = search_block(engines, workload, seconds, seed, connections, objective, limits_rps)
     measured = on.measured(block, lambda setting, keep_data=False, keep_others=False: up[setting.name])
-    found = {}
+    searches = {}
     for name, server in zip(servers, block.servers, strict=True):
         own = [step for step in measured if step.subject == server.treatment.name]
         loads = [step for step in own if step.kind == RATE_STEP]
         steps = tuple(point.rate_step for load in loads for point in points(load, objective))
         closed_rps = max(served_rps(step) for step in own if step.kind == PROBE)
         aim = Aim(objective, low_rps=limits_rps[0], high_rps=limits_rps[1], confirm_s=block.confirm_s)
-        found[name] = Search(aim, steps, closed_loop_rps=closed_rps)
-    return found
+        searches[name] = Search(aim, steps, closed_loop_rps=closed_rps)
+    return searches
 
 
-def knees(searched: Mapping[str, Search]) -> dict[str, Knee]:
-    """Return the knees that one search found, by server."""
-    return {who: search.knee for who, search in searched.items()}
+def knees(searches: Mapping[str, Search]) -> dict[str, Knee]:
+    """Return the knee of each search, by server."""
+    return {server: search.knee for server, search in searches.items()}
 
 
-def line(found: Mapping[str, Knee]) -> str:
-    """Say what one search found."""
-    return "  " + ", ".join(f"{who} {knee.rps:,.0f}/s ({knee.kind})" for who, knee in found.items())
+def line(knees: Mapping[str, Knee]) -> str:
+    """Return the knees of one search as a line to print."""
+    return "  " + ", ".join(f"{server} {knee.rps:,.0f}/s ({knee.kind})" for server, knee in knees.items())
 
 
-def row(name: str, found: Sequence[Mapping[str, Knee]], ours: str, peer: str, goal: float) -> Row:
+def row(name: str, rounds: Sequence[Mapping[str, Knee]], ours: str, peer: str, goal: float) -> Row:
     """Compare two knees over the rounds that found both."""
-    both = [of for of in found if of[ours].kind == of[peer].kind == Kind.FOUND]
+    both = [knees for knees in rounds if knees[ours].kind == knees[peer].kind == Kind.FOUND]
     if not both:
         return NoFigure(name, ">=", goal, "in no round were both knees found; is the machine calm?")
-    note = f"in {len(found) - len(both)} rounds no knee of both" if len(both) < len(found) else ""
-    mine, others = (tuple(of[who].rps for of in both) for who in (ours, peer))
-    return Row(name, "/s", mine, others, ">=", goal, note)
+    note = f"in {len(rounds) - len(both)} rounds no knee of both" if len(both) < len(rounds) else ""
+    ours_rps, peer_rps = (tuple(knees[server].rps for knees in both) for server in (ours, peer))
+    return Row(name, "/s", ours_rps, peer_rps, ">=", goal, note)
 
 
 def rows(on: Fixture, engine: str, more: Callable[[int], bool]) -> Iterator[Row]:
-    """Search the knees of two processes of one engine again and again: both in one search, then one after the other."""
-    found: list[Bounded] = []
-    paired, apart = list[Bounded](), list[float]()
+    """Search the knees of two processes of one engine in one search, as often as `more` allows; yield their spread."""
+    found_knees: list[Bounded] = []
+    pair_ratios, ratios_apart = list[Bounded](), list[float]()
     with ExitStack() as stack:
         workload = FIXED_GET if engine == "noop" else PUT
         servers = {
             name: stack.enter_context(on.running(replace(on.spec(f"knee-{engine}-{name}"), engine=engine)))
             for name in ("first", "second")
         }
-        while more(len(paired)):
-            began, number = time.monotonic(), len(paired) + 1
-            searched = list(search(on, servers, workload, SEARCH_S, number).values())
-            seen = [search.knee for search in searched]
-            found += [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in seen if knee.kind == Kind.FOUND]
-            paired.append(ratio(*(search.curve for search in searched if search.curve is not None)))
-            if len(found) > 1:
-                apart.append(found[-1].value / found[0].value)
+        while more(len(pair_ratios)):
+            began, number = time.monotonic(), len(pair_ratios) + 1
+            searches = list(search(on, servers, workload, SEARCH_S, number).values())
+            pair = [search.knee for search in searches]
+            found_knees += [Bounded(knee.rps, knee.low_rps, knee.high_rps) for knee in pair if knee.kind == Kind.FOUND]
+            pair_ratios.append(ratio(*(search.curve for search in searches if search.curve is not None)))
+            if len(found_knees) > 1:
+                ratios_apart.append(found_knees[-1].value / found_knees[0].value)
             stalled = sum(
-                step.outcome(OBJECTIVE) == StepOutcome.STALLED for search in searched for step in search.steps
+                step.outcome(OBJECTIVE) == StepOutcome.STALLED for search in searches for step in search.steps
             )
-            knees = ", ".join(f"{knee.rps:,.0f}/s ({knee.low_rps:,.0f} to {knee.high_rps:,.0f})" for knee in seen)
+            knees = ", ".join(f"{knee.rps:,.0f}/s ({knee.low_rps:,.0f} to {knee.high_rps:,.0f})" for knee in pair)
             print(
-                f"  {engine} {number}: {knees}, ratio {paired[-1].value:.3f} ({paired[-1].low:.3f} to "
-                f"{paired[-1].high:.3f}), {stalled} steps undecided by stalls, {time.monotonic() - began:.0f} s",
+                f"  {engine} {number}: {knees}, ratio {pair_ratios[-1].value:.3f} ({pair_ratios[-1].low:.3f} to "
+                f"{pair_ratios[-1].high:.3f}), {stalled} steps undecided by stalls, {time.monotonic() - began:.0f} s",
                 flush=True,
             )
-    count = len(found)
+    count = len(found_knees)
     if not count:
         return
-    middle = statistics.median(each.value for each in found)
-    widths = tuple(100 * (each.high / each.low - 1) for each in found)
-    within = sum(abs(each.value / middle - 1) <= WITHIN for each in found)
-    ratios = ", ".join(f"{each.value:.3f}" for each in paired)
+    middle = statistics.median(knee.value for knee in found_knees)
+    widths = tuple(100 * (knee.high / knee.low - 1) for knee in found_knees)
+    within = sum(abs(knee.value / middle - 1) <= WITHIN for knee in found_knees)
+    ratios = ", ".join(f"{bounded.value:.3f}" for bounded in pair_ratios)
     note = f"{SEARCH_S:g} s a setting; ratios of two alike in one search {ratios}, one after the other "
-    note += ", ".join(f"{each:.3f}" for each in apart)
-    yield Row(f"power/knee-{engine}/width-vs-limit", "%", widths, (100 * WIDTH_LIMIT,) * count, "<=", 1.0, note)
-    note = f"median {middle:,.0f}/s; {2 * len(paired) - count} found none"
-    tried = float(2 * len(paired))
+    note += ", ".join(map("{:.3f}".format, ratios_apart))
+    yield Row.within(f"power/knee-{engine}/width-vs-limit", "%", widths, 100 * WIDTH_LIMIT, note)
+    note = f"median {middle:,.0f}/s; {2 * len(pair_ratios) - count} found none"
+    tried = float(2 * len(pair_ratios))
     yield Row(f"power/knee-{engine}/within-10%", "searches", (float(within),), (tried,), ">=", 1.0, note)
 
 
@@ -168,38 +168,38 @@ OVERLOAD_SEARCH_S = 40.0
 LOWEST, HIGHEST = 0.3, 1.3
 SERVED = Objective(latencies=(), errors=0.01)
 MOST_OF_P99 = 3.0
-#: Offers two rates in so many rounds.
+#: Offers a rate above and a rate below the knee in so many rounds; returns both results of each round.
 Offer = Callable[[int, int, int], Sequence[tuple[Result, Result]]]
 
 
 def accepted(result: Result) -> int:
-    """Return responses with status 2xx."""
+    """Count the responses with status 2xx."""
     return sum(count for status, count in result["status"].items() if status.startswith("2"))
 
 
 def refused(result: Result) -> int:
-    """Return responses with status 503."""
+    """Count the responses with status 503."""
     return int(result["status"].get("503", 0))
 
 
 def refused_share(result: Result) -> float:
-    """Refused requests in parts of all that were due."""
+    """Return the share of the scheduled requests that were refused."""
     scheduled: int = result["requests"]["scheduled"]
     return refused(result) / max(1, scheduled)
 
 
 def kept_up(result: Result) -> bool:
-    """Return whether the figures are the server's and not the generator's."""
+    """Return whether the generator kept its schedule, so that figures are the server's."""
     return bool(result["generator"]["kept_up"])
 
 
 def p99_of_accepted_us(result: Result) -> float:
-    """99th percentile of the response time of the responses with status 2xx."""
+    """Return the 99th percentile of the response time of responses with status 2xx, in microseconds."""
     return float(result["latency_us_by_class"]["2xx"]["response"]["p99"])
 
 
 def described(result: Result) -> str:
-    """Return one load in words, as it must be known to believe a figure of it."""
+    """Return a load in words: its achieved rate, refused requests, p99, and whether the generator kept up."""
     p99 = f"p99 of accepted {p99_of_accepted_us(result):.0f} us" if accepted(result) else "none accepted"
     return (
         f"achieved {result['achieved_rps']:.0f}/s, {result['requests']['scheduled']} requests, "
@@ -208,7 +208,7 @@ def described(result: Result) -> str:
     )
 
 
-#: Loads of a name, so many connections and a rate each.
+#: The name, connections and rate of each load.
 Loads = Sequence[tuple[str, int, Rate | None]]
 
 
@@ -221,17 +221,17 @@ def _loads(engine: str, offered: Loads) -> FixedRate:
 
 
 def overload_s() -> float:
-    """Sum up the planned seconds of the probes, the search and the rounds, without those that are spare."""
-    one = _loads("noop", [("load", OVERLOAD_CONNECTIONS, Rate(1.0, "not known yet"))])
-    searched = search_block({"overload": "noop"}, FIXED_GET, OVERLOAD_SEARCH_S)
-    return (TRIES + 2 * ROUNDS) * one.planned_s + searched.planned_s
+    """Return the planned seconds of probes, search and rounds, without spare rounds."""
+    load = _loads("noop", [("load", OVERLOAD_CONNECTIONS, Rate(1.0, "not known yet"))])
+    search = search_block({"overload": "noop"}, FIXED_GET, OVERLOAD_SEARCH_S)
+    return (TRIES + 2 * ROUNDS) * load.planned_s + search.planned_s
 
 
 def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
     """Probe the capacity of a server, search its knee, and offer it more and less than that in each round."""
 
     def loads(offered: Loads) -> list[Result]:
-        """Measure loads; what the generator says of them."""
+        """Measure loads and return the generator's JSON of each."""
         measured = on.measured(
             _loads(server.engine, offered), lambda _setting, keep_data=False, keep_others=False: server
         )
@@ -253,14 +253,15 @@ def overload(on: Fixture, server: RunningServer, say: Say) -> list[Row]:
     probes = loads([(step_name("capacity", number), FILLING, None) for number in range(TRIES)])
     capacity_rps = int(max(accepted(probe) / probe["elapsed_s"] for probe in probes))
     limits_rps = (LOWEST * capacity_rps, HIGHEST * capacity_rps)
-    servers = {"overload": server}
-    found = knees(search(on, servers, FIXED_GET, OVERLOAD_SEARCH_S, 1, OVERLOAD_CONNECTIONS, SERVED, limits_rps))
-    say(f"overload: capacity {capacity_rps}/s, knee{line(found)}")
-    return overload_rows(capacity_rps, found["overload"], offer, say)
+    one_server = {"overload": server}
+    searches = search(on, one_server, FIXED_GET, OVERLOAD_SEARCH_S, 1, OVERLOAD_CONNECTIONS, SERVED, limits_rps)
+    knee = searches["overload"].knee
+    say(f"overload: capacity {capacity_rps}/s, knee {knee.rps:,.0f}/s ({knee.kind})")
+    return overload_rows(capacity_rps, knee, offer, say)
 
 
 def overload_rows(capacity_rps: int, knee: Knee, offer: Offer, say: Say) -> list[Row]:
-    """Return two rows: p99 of what is let in, and that all the others are refused."""
+    """Return two rows: the p99 of accepted requests, and whether all others were refused."""
     name = f"server/noop-1ms/{OVERLOAD_CONNECTIONS}conn/overload-{ABOVE:g}x-vs-{BELOW:g}x-knee"
     goals: tuple[tuple[str, Literal["<=", ">="], float], ...] = (
         (f"{name}/p99-of-accepted", "<=", MOST_OF_P99),
@@ -289,7 +290,7 @@ def overload_rows(capacity_rps: int, knee: Knee, offer: Offer, say: Say) -> list
 
 
 def _rounds(offer: Offer, above: int, below: int, say: Say) -> tuple[list[Result], list[Result], int]:
-    """Return loads above and below the knee, where the generator kept up in both; and the number of rounds run."""
+    """Return the loads above and below the knee of rounds in which the generator kept up, and the rounds run in all."""
     kept, rounds = list[tuple[Result, Result]](), 0
     while count := min(ROUNDS - len(kept), ROUNDS + SPARE_ROUNDS - rounds):
         for high, low in offer(above, below, count):
@@ -301,7 +302,7 @@ def _rounds(offer: Offer, above: int, below: int, say: Say) -> tuple[list[Result
 
 
 def _rates(knee_rps: float, times: float, results: Sequence[Result]) -> str:
-    """Offered, achieved and refused at a multiple of the knee, from the lowest to the highest of the rounds."""
+    """Return offered rate, and the range of achieved rates and refused shares over the rounds, in words."""
     achieved = sorted(result["achieved_rps"] for result in results)
     shares = sorted(map(refused_share, results))
     requests = sum(result["requests"]["scheduled"] for result in results)

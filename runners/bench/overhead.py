@@ -1,7 +1,7 @@
-"""`make bench-campaign`: what a campaign spends besides its loads, how soon `lab` is there, and questions to many runs.
+"""`make bench-campaign`: the time of a campaign outside of its loads, start times of `lab`, and queries of many runs.
 
 Rows: `overhead` (a campaign of smoke loads of the example in Python, by the command), `import`, `help`, `dataset`
-(questions to the figures of synthetic runs), `fleet`. Each is held against a limit, which stands in the peer's place.
+(queries of the figures of synthetic runs), `fleet`. Each is held against a limit, which stands in the peer's place.
 
 `fleet`: how many hosts one scheduler serves. The lab's client and dask's scheduler are one process with one event loop,
 which handles one message at a time. A host sends heartbeats and has its lease renewed once a second; each of its jobs
@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -28,7 +29,7 @@ import psutil
 
 from runners.bench.fixture import Row, ending_in_order, keep, scratch
 from runners.fleet import workers
-from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet
+from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet, Host
 from runners.process.supervisor import start
 from runners.readers.history import MARK, PARTITIONS, History, append, open_dataset
 from runners.storage.run_folder import runs
@@ -69,9 +70,9 @@ FROM runs r, range(6) t(s), (VALUES ('p50'), ('p90'), ('p99'), ('p99.9'), ('p99.
 
 
 def overhead(folder: Path) -> list[Row]:
-    """Time that a campaign spends outside of its loads, in percent of its length, and the memory at its end and start.
+    """Measure the percentage of a campaign's length outside of its loads, and its memory in the middle and at the end.
 
-    The length is that of the command, so that planning, start and end are in it.
+    The length is that of the command, with planning, start and end.
     """
     shutil.copytree(PACKAGE / "docs" / "examples" / "python", folder / "it")
     settings = "{size: smoke, connections: 2, rate_rps: [200, 400]}"
@@ -95,15 +96,15 @@ def overhead(folder: Path) -> list[Row]:
     note = f"{STEPS} runs in {took_s:.0f} s, loaded for {loaded_s:.0f} s"
     half = len(memory) // 2
     return [
-        Row("campaign/outside-load-vs-limit", "%", (outside,), (OUTSIDE_LIMIT_PERCENT,), "<=", 1.0, note),
+        Row.within("campaign/outside-load-vs-limit", "%", (outside,), OUTSIDE_LIMIT_PERCENT, note),
         Row("campaign/memory-end-vs-middle", " MiB", (memory[-1],), (memory[half],), "<=", 1.1, "resident"),
     ]
 
 
 def starting(name: str, command: Sequence[str], limit_s: float) -> list[Row]:
-    """Wall time of a command, the start of Python included, after one that fills the file cache."""
+    """Measure the wall time of a command, the start of Python included, after a first one that fills the file cache."""
     taken = [_timed(lambda: subprocess.run(command, capture_output=True, check=True)) for _ in range(ROUNDS + 1)]
-    return [Row(f"campaign/{name}-vs-limit", "s", tuple(taken[1:]), (limit_s,) * ROUNDS, "<=", 1.0)]
+    return [Row.within(f"campaign/{name}-vs-limit", "s", taken[1:], limit_s)]
 
 
 def _timed(do: Callable[[], object]) -> float:
@@ -113,7 +114,7 @@ def _timed(do: Callable[[], object]) -> float:
 
 
 def synthetic(folder: Path, count: int = SYNTHETIC_RUNS, batch: int = BATCH) -> int:
-    """Return a data set of so many invented runs, written as that of real ones; gives the number of its figures."""
+    """Write a data set of so many invented runs, as that of real runs is; return the number of its figures."""
     figures, connection = 0, duckdb.connect()
     folder.mkdir(parents=True)
     for first in range(0, count, batch):
@@ -125,26 +126,30 @@ def synthetic(folder: Path, count: int = SYNTHETIC_RUNS, batch: int = BATCH) -> 
     return figures
 
 
-def questions(folder: Path) -> list[Row]:
-    """Return how long DuckDB takes to answer, each time opening the data set anew."""
+def _query(folder: Path, sql: str) -> None:
+    open_dataset(folder).query(sql)
+
+
+def queries(folder: Path) -> list[Row]:
+    """Measure how long DuckDB takes for each query, with the data set opened anew each time."""
     figures = synthetic(folder / "set")
     size = sum(path.stat().st_size for path in (folder / "set").rglob("*.parquet")) / 1e6
     note = f"{SYNTHETIC_RUNS:,} runs, {figures:,} figures, {size:.0f} MB"
     rows = []
     for name, sql in QUERIES.items():
-        taken = tuple(_timed(lambda sql=sql: open_dataset(folder / "set").query(sql)) for _ in range(ROUNDS))  # type: ignore[misc]
-        rows.append(Row(f"campaign/query-{name}-vs-limit", "s", taken, (QUERY_LIMIT_S,) * ROUNDS, "<=", 1.0, note))
+        taken_s = [_timed(partial(_query, folder / "set", sql)) for _ in range(ROUNDS)]
+        rows.append(Row.within(f"campaign/query-{name}-vs-limit", "s", taken_s, QUERY_LIMIT_S, note))
     return rows
 
 
-#: Hosts that one scheduler has to serve, and those that are there while its costs are measured.
+#: Hosts that one scheduler has to serve, and hosts of the fleet in which its costs are measured.
 GOAL_HOSTS, HOSTS = 200, 6
 JOB_S = 60.0
 FOLDER_BYTES = 2_000_000  # of a run of a minute, as the smoke runs are
 SIMULATED_S = 120.0
 TASKS, RENEWALS, IDLE_S = 40, 400, 5.0
 FLEET_ROUNDS = 3
-#: A question that waits for longer than this share of a lease is near to losing a host that is well.
+#: A message that waits for longer than this share of a lease is near to losing a host that works.
 WAIT_SHARE = 0.25
 MOST_HOSTS = 100_000
 
@@ -164,15 +169,13 @@ def heartbeat_s(hosts: int) -> float:
 
 
 def busy_share(costs: Costs, hosts: int) -> float:
-    """Return how busy the loop is, on paper."""
-    each = costs.job_s / JOB_S + costs.renewal_s / RENEW_S + costs.heartbeat_s / heartbeat_s(hosts)
-    return hosts * each
+    """Return the share of time in which the loop is busy, as a sum of rates times costs."""
+    of_host = costs.job_s / JOB_S + costs.renewal_s / RENEW_S + costs.heartbeat_s / heartbeat_s(hosts)
+    return hosts * of_host
 
 
 def wait_s(costs: Costs, hosts: int, seed: int = 1) -> float:
-    """Return the 99th percentile of how long a message waits for the loop, simulated: each host has a rhythm of its
-    own.
-    """
+    """Return the 99th percentile of how long a message waits for the loop, simulated with hosts of random phases."""
     chance, arrivals = random.Random(seed), list[tuple[float, float]]()  # noqa: S311 - no secret
     for every_s, cost_s in (
         (JOB_S, costs.job_s), (RENEW_S, costs.renewal_s), (heartbeat_s(hosts), costs.heartbeat_s),
@@ -190,7 +193,7 @@ def wait_s(costs: Costs, hosts: int, seed: int = 1) -> float:
 
 
 def saturates_at(costs: Costs) -> int:
-    """Return the number of hosts from which on messages wait too long."""
+    """Return the smallest number of hosts at which messages wait too long, to 2 %."""
     limit_s, low, high = WAIT_SHARE * LEASE_S, 1, 2
     while wait_s(costs, high) <= limit_s and high < MOST_HOSTS:
         low, high = high, 2 * high
@@ -201,69 +204,69 @@ def saturates_at(costs: Costs) -> int:
 
 
 def _folder(size: int, _lease: str) -> bytes:
-    """As a worker: what a job gives back."""
+    """Return as many bytes as a run folder has: what a worker sends back."""
     return bytes(size)
 
 
 def idling() -> float:
-    """Measure the share of a core that this process takes while nobody asks it for anything."""
+    """Measure the share of a core that this process takes while it is idle."""
     begin = time.process_time()
     time.sleep(IDLE_S)
     return (time.process_time() - begin) / IDLE_S
 
 
-def measured(fleet: Fleet, alone: float) -> Costs:
-    """Return what each message takes of this process, which holds client and scheduler; its idling is taken off.
+def measured(fleet: Fleet, idle_share_of_one: float) -> Costs:
+    """Measure the CPU time of each message in this process, which holds client and scheduler; idling is subtracted.
 
-    `alone`: its idling with one host. What it idles more is the other hosts' heartbeats.
+    `idle_share_of_one` is the share with one host; what more hosts add to it are their heartbeats.
     """
     hosts, idle_share = fleet.hosts(SERVER), idling()
 
-    def cost_s(count: int, work: object) -> float:
+    def cost_s(count: int, work: Callable[[Host], object]) -> float:
         begin, began = time.process_time(), time.monotonic()
-        for each in range(count):
-            work(hosts[each % len(hosts)])  # type: ignore[operator]
+        for number in range(count):
+            work(hosts[number % len(hosts)])
         used_s = time.process_time() - begin - idle_share * (time.monotonic() - began)
         return max(used_s / count, 1e-6)
 
     return Costs(
-        cost_s(TASKS, lambda host: fleet.on(host, SERVER, threading.Event(), _folder, FOLDER_BYTES)),
+        cost_s(TASKS, lambda host: fleet.run_on(host, SERVER, threading.Event(), _folder, FOLDER_BYTES)),
         cost_s(RENEWALS, lambda host: fleet.renew(host, "bench")),
-        max((idle_share - alone) * heartbeat_s(len(hosts)) / (len(hosts) - 1), 1e-6),
+        max((idle_share - idle_share_of_one) * heartbeat_s(len(hosts)) / (len(hosts) - 1), 1e-6),
     )
 
 
-def hosts_row(found: Sequence[Costs]) -> Row:
-    """Return the number of hosts at which a scheduler saturates, against those that it has to serve."""
-    of_goal = [busy_share(costs, GOAL_HOSTS) for costs in found]
-    middle = {name: statistics.median(getattr(costs, name) for costs in found) * 1e3 for name in Costs.__slots__}
+def hosts_row(rounds: Sequence[Costs]) -> Row:
+    """Return the number of hosts at which a scheduler saturates, against the number that it has to serve."""
+    busy_shares = [busy_share(costs, GOAL_HOSTS) for costs in rounds]
+    middle = {name: statistics.median(getattr(costs, name) for costs in rounds) * 1e3 for name in Costs.__slots__}
     note = (
-        f"at {GOAL_HOSTS} hosts busy {statistics.median(of_goal):.0%} on paper; of the loop a job takes "
+        f"at {GOAL_HOSTS} hosts busy {statistics.median(busy_shares):.0%} on paper; of the loop a job takes "
         f"{middle['job_s']:.1f} ms, a renewal {middle['renewal_s']:.2f} ms, a heartbeat {middle['heartbeat_s']:.2f} ms"
     )
-    saturated = tuple(float(saturates_at(costs)) for costs in found)
-    return Row("fleet-hosts", "", saturated, (float(GOAL_HOSTS),) * len(found), ">=", 1.0, note)
+    saturated = tuple(float(saturates_at(costs)) for costs in rounds)
+    return Row("fleet-hosts", "", saturated, (float(GOAL_HOSTS),) * len(rounds), ">=", 1.0, note)
 
 
 def hosts(_folder: Path) -> list[Row]:
-    """Measure what a message costs the scheduler, simulate a fleet of any size."""
+    """Measure the scheduler's cost of a message, and simulate a fleet of any size with it."""
     with workers.local(1):
-        alone = statistics.median(idling() for _ in range(FLEET_ROUNDS))
+        idle_share = statistics.median(idling() for _ in range(FLEET_ROUNDS))
     with workers.local(HOSTS) as fleet:
-        return [hosts_row([measured(fleet, alone) for _ in range(FLEET_ROUNDS)])]
+        return [hosts_row([measured(fleet, idle_share) for _ in range(FLEET_ROUNDS)])]
 
 
 ROWS: dict[str, Callable[[Path], list[Row]]] = {
     "import": lambda _: starting("import-runners", [sys.executable, "-c", "import runners"], IMPORT_LIMIT_S),
     "help": lambda _: starting("lab-help", [str(LAB), "--help"], HELP_LIMIT_S),
-    "dataset": questions,
+    "dataset": queries,
     "overhead": overhead,
     "fleet": hosts,
 }
 
 
 def main(names: Sequence[str] = ()) -> int:
-    """Run the benchmark, print a line a row, keep the JSON. Always 0 where all could be measured: a figure, no test."""
+    """Run the benchmark, print a line for each row, keep the JSON; return 0, for figures are no test."""
     with ending_in_order(), scratch() as folder:
         return keep("campaign", (row for name in names or ROWS for row in ROWS[name](folder / name)))
 

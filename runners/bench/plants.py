@@ -1,11 +1,11 @@
-"""Plant delays on the server's core, by the server itself and by the machine, and count those that are left out.
+"""Plant delays on the server's core, by the server itself and by the machine; count which are left out as stalls.
 
-A program on the core delays whoever runs there, about each half second, and prints when. The stall witness watches,
-and the rules of `analysis.machine_stalls` drop blocks of time. What a server can do to itself has to stay in: a sleep,
-a spin, a collection of garbage, and what keeps the kernel at work for it (unmapping, forcing a file, interrupts of its
-own traffic), which could hold up even a thread of real-time priority. A hog of higher priority takes the core from
-everybody, as a hypervisor does, and has to be left out. Some time is left out anyway, for the machine does stall:
-so much of the moments midway between the plants. A plant of the server may be dropped no more often than those.
+A program on the core delays whatever runs there, about each half second, and prints when. The stall witness watches,
+and the rules of `analysis.machine_stalls` drop blocks of time. Delays by the server itself have to stay in: a sleep,
+a spin, a garbage collection, and work of the kernel for it (unmapping, forcing a file, interrupts of its own traffic),
+which could delay even a thread of real-time priority. A hog of higher priority takes the core from everybody, as a
+hypervisor does, and has to be left out. Some time is left out anyway, for the machine does stall: how much, the
+moments midway between the plants tell. A plant of the server may be dropped no more often than they are.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from runners.trial import machine
 from runners.trial.activity import Activity, StallWitness
 
 SECONDS = 15.0
-APART_S = (0.4, 0.6)  # so that they meet nothing that comes by the clock
+APART_S = (0.4, 0.6)  # drawn, so that plants do not coincide with periodic work
 HELD_S = 0.02
 UNMAPPED_BYTES, FORCED_BYTES, DATAGRAM_BYTES = 256 << 20, 32 << 20, 1024
 PAGE_BYTES = 4096
 ABOVE_THE_WITNESS = 90
-#: A plant of the server may be dropped so much more often than chance drops a moment, at this level.
+#: Level of the binomial bound on the number of plants that chance may drop.
 LEVEL = 0.99
 #: Of the machine's plants, this share has to be left out.
 FOUND_SHARE = 0.9
@@ -52,7 +52,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """How many events there were, how many of them were left out, and how many moments between them."""
+    """The number of events, of events that were left out, and of moments between events that were left out."""
 
     events: int
     left_out: int
@@ -60,13 +60,13 @@ class Planted:
 
     @property
     def kept_at_least(self) -> int:
-        """How many events have to stay in, where nothing but chance leaves them out."""
+        """The number of events that have to stay in if chance alone leaves events out."""
         share = (self.by_chance + 1) / (self.events + 2)
         return self.events - int(binom.ppf(LEVEL, self.events, share))
 
 
 def judged(stalls: pd.DataFrame, events: Sequence[Span]) -> Planted:
-    """Hold the times of events against the blocks that the rules drop. Times in seconds, from one moment."""
+    """Count the events in blocks that the rules drop. Stalls and events are in seconds from the same moment."""
     begins, ends = (np.array([event[end] for event in events]) for end in (0, 1))
     blocks = dropped(stalls, int(ends.max() / SLICE_S) + 2)
 
@@ -102,7 +102,7 @@ def _force() -> None:
 
 
 def _interrupt() -> None:
-    """Send to itself: the kernel receives in a soft interrupt, which no thread of whatever priority interrupts."""
+    """Send datagrams to itself: the kernel receives them in a soft interrupt, which no thread can preempt."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.1", 0))
         end, data = time.monotonic() + HELD_S, bytes(DATAGRAM_BYTES)
@@ -110,7 +110,7 @@ def _interrupt() -> None:
             own.sendto(data, own.getsockname())
 
 
-#: What a server does to itself, by the name of its row; "collecting" is a program in Java.
+#: Delays by the server itself, by the name of the row; "collecting" is a program in Java.
 ACTS: dict[str, Callable[[], None]] = {
     "sleeping": _sleep, "spinning": _spin, "unmapping": _unmap, "forcing": _force, "interrupting": _interrupt,
 }  # fmt: skip
@@ -120,7 +120,7 @@ LENGTH_S = (len(ACTS) + 2) * SECONDS
 
 
 def act(name: str, seconds: float) -> None:
-    """Act about each half second, and print when: begin and end by CLOCK_MONOTONIC, in nanoseconds."""
+    """Plant a delay about each half second; print its begin and end in nanoseconds by CLOCK_MONOTONIC."""
     if name == MACHINE:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(ABOVE_THE_WITNESS))
     chance, end = random.Random(name), time.monotonic() + seconds  # noqa: S311 - an order, no secret
@@ -132,7 +132,7 @@ def act(name: str, seconds: float) -> None:
 
 
 def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFrame, list[Span]] | str:
-    """Watch a core while a program acts on it; gives its stalls and the events, or why there is no witness."""
+    """Watch a core while a program plants delays on it; return stalls and events, or why there is no witness."""
     file, activity = folder / "plants.stalls", folder / "plants.activity"
     witness = StallWitness(STALL_WITNESS)
     with Activity(activity, [os.getpid()], ROOT), witness.watch_if_allowed([cpu], file) as watched:
@@ -149,40 +149,41 @@ def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFram
 
 
 def read(stalls: Path, activity: Path | None, printed: str) -> tuple[pd.DataFrame, list[Span]]:
-    """Read what the witness, the samples of the disk and a plant say, on one clock: seconds from the first wake-up."""
+    """Read the stalls, without those of a busy disk, and the printed events, in seconds from the first wake-up."""
     log = read_stall_log(stalls)
     begin_ns, begin_unix_ns = log.moments[0]
     events = [tuple((int(moment) - begin_ns) / 1e9 for moment in line.split()) for line in printed.splitlines()]
     start_us = begin_unix_ns // 1000
-    stood = log.frame(start_us)
+    stalled = log.frame(start_us)
     if activity is not None:
-        stood = not_of_the_disk(stood, read_activity(activity, start_us))
-    return stood, [(begin_s, end_s) for begin_s, end_s in events]
+        stalled = not_of_the_disk(stalled, read_activity(activity, start_us))
+    return stalled, [(begin_s, end_s) for begin_s, end_s in events]
 
 
 def rows(on: Fixture) -> Iterator[Row]:
-    """Count for each plant how many events stay in, or, of the machine's, are left out."""
+    """Yield a row for each plant: how many events stay in, or, of the machine's plant, are left out."""
     cpu = (on.server_cpus or usable_cpus())[-1]
     commands = {name: [sys.executable, "-m", __name__, name, f"{SECONDS:g}"] for name in (*ACTS, MACHINE)}
     java = [str(on.shop.jdk.java), "-XX:+UseSerialGC", "-Xmx512m", str(COLLECTING)]
     commands["collecting"] = [*java, f"{SECONDS:g}"]
     for name, command in commands.items():
         row = f"power/plants/{name}"
-        found = planted(command, cpu, on.folder)
-        if isinstance(found, str):
-            yield NoFigure(row, ">=", 1.0, found)
+        result = planted(command, cpu, on.folder)
+        if isinstance(result, str):
+            yield NoFigure(row, ">=", 1.0, result)
             continue
-        seen = judged(*found)
-        lengths_ms = [1000 * (end - begin) for begin, end in found[1]]
+        stalls, events = result
+        counts = judged(stalls, events)
+        lengths_ms = [1000 * (end - begin) for begin, end in events]
         note = (
-            f"{seen.left_out} of {seen.events} left out, {seen.by_chance} of the moments between them; "
+            f"{counts.left_out} of {counts.events} left out, {counts.by_chance} of the moments between them; "
             f"{min(lengths_ms):.0f} to {max(lengths_ms):.0f} ms each"
         )
         if name == MACHINE:
-            ours, wanted, what = seen.left_out, int(np.ceil(FOUND_SHARE * seen.events)), "left-out-vs-wanted"
+            ours, wanted, figure = counts.left_out, int(np.ceil(FOUND_SHARE * counts.events)), "left-out-vs-wanted"
         else:
-            ours, wanted, what = seen.events - seen.left_out, seen.kept_at_least, "kept-vs-wanted"
-        yield Row(f"{row}/{what}", "events", (float(ours),), (float(wanted),), ">=", 1.0, note)
+            ours, wanted, figure = counts.events - counts.left_out, counts.kept_at_least, "kept-vs-wanted"
+        yield Row(f"{row}/{figure}", "events", (float(ours),), (float(wanted),), ">=", 1.0, note)
 
 
 if __name__ == "__main__":

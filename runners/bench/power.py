@@ -1,13 +1,13 @@
-"""`make bench-power`: what a comparison can find on this machine: false findings, planted effects, smallest difference.
+"""`make bench-power`: the power of comparisons on this machine: false findings, planted effects, smallest difference.
 
-Sides of a comparison are two processes of one setting (what is found there is false), or a server of the generator's
-crate, or of the tests, and the same with something planted. Latency and CPU time are compared by one schedule, request
-by request, throughput by slices in random order (see docs/method.md); with the first of a row, the same seconds are
-spent one after the other. A row makes as many comparisons as its share of the minutes has time for, and its limit
-follows from that.
+The sides of a comparison are two processes of one setting, whose difference is false, or a server of the generator's
+crate, or of the tests, and the same with a planted delay. Latency and CPU time are compared by one schedule, request by
+request, throughput by slices in random order (see docs/method.md). The first comparisons of a row spend the same
+seconds one after the other too. A row makes as many comparisons as its share of the minutes has time for, and its limit
+follows from their number.
 
-Servers with planted work are no settings of the lab, and their schedules no block: two of one setting one after the
-other, a cycle of delays whose truth the server tells. So they are loaded here; knees are searched by the executor.
+Servers with planted work are no settings of the lab, and their schedules are no block, so they are loaded here; knees
+are searched by the executor.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from runners.analysis.intervals import Bounded, Direction
 from runners.analysis.machine_stalls import outside
 from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, compare, start_from, start_of
 from runners.bench import knee, plants
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, asked, fixture, say
+from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, fixture, parse_rows, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
 from runners.design.session import START_S, in_random_order
@@ -55,13 +55,13 @@ PERCENTILES = {
     P50: (0.5, "response_us"), P67: (2 / 3, "response_us"), ALL_P99: (0.99, "response_us"),
     SERVICE_P50: (0.5, "service_us"), SERVICE_P99: (0.99, "service_us"),
 }  # fmt: skip
-APART, MOST_APART = "one after the other", 2  # of the comparisons of a row, so many are made that way too
+APART, MOST_APART = "one after the other", 2  # the first comparisons of a row are made in this way too
 MARGIN = 0.01
 FALSE_SHARE, FOUND_SHARE, SURELY = 0.05, 0.97, 0.98
-WITHIN = 20.0  # per cent of the truth, that the median estimate may be off
+WITHIN = 20.0  # per cent of the truth by which the median estimate may be off
 CLOCK_S = 0.25  # between two readings of the processor clocks
-LOOPS, LOOP_S = 16, 0.2  # of a closed loop: its connections, and its seconds where one server is warmed or probed
-CLOSED_S, PROBES = 3.0, 8  # of closed loops by slices at least; probes of what one server reaches
+LOOPS, LOOP_S = 16, 0.2  # connections of a closed loop, and its seconds where one server is warmed or probed
+CLOSED_S, PROBES = 3.0, 8  # least seconds of closed loops by slices; probes of the throughput of one server
 DELAY_SERVER = ROOT / "runners" / "tests" / "e2e" / "delay_server.py"
 #: What is planted.
 CPU_SHARE, THROUGHPUT_SHARE, P50_US, TAIL_US, TAIL_EACH = 0.06, -0.10, 5.0, 2_000, 33
@@ -71,7 +71,7 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that is up: how a load names it, and its process."""
+    """A running server: its URL or script as a load's target, and its process."""
 
     target: str
     pid: int
@@ -83,7 +83,7 @@ Side = Callable[[], AbstractContextManager[Running]]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How sides are compared: `load_s` of load a start, at `rate_rps` for all together, or `closed_s` by slices."""
+    """How sides are compared: `load_s` of load in a start at `rate_rps` for all together, or `closed_s` by slices."""
 
     quantity: str
     starts: int
@@ -110,14 +110,14 @@ class Budget:
     began_s: float = field(default_factory=time.monotonic)
 
     def left_for(self, done: int, fewest: int = 2) -> bool:
-        """Return whether there is time for one more, if it takes as long as those that are done."""
+        """Return whether there is time for one more comparison, if it takes as long as the earlier ones."""
         elapsed_s = time.monotonic() - self.began_s
         return done < fewest or (done < self.most and elapsed_s * (done + 1) / done <= self.whole_s)
 
 
 @contextmanager
 def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
-    """Give a server that does nothing but spin for so long on each request."""
+    """Start a server that spins for so long on each request."""
     command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us:.3f}us", "http://127.0.0.1"]
     child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
     try:
@@ -128,9 +128,9 @@ def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
 
 @contextmanager
 def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Iterator[Running]:
-    """Give a server that responds to each request after the next delay of a cycle, and works on others meanwhile.
+    """Start a server that responds to each request after the next delay of a cycle, and to others meanwhile.
 
-    How long each response took it is added to `took_us` in the end: its timer has a millisecond's resolution.
+    At the end the delays that it measured are added to `took_us`, since its timer has a millisecond's resolution.
     """
     command = [sys.executable, str(DELAY_SERVER), ",".join(map(str, delays_us))]
     child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
@@ -144,7 +144,7 @@ def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Ite
 
 @contextmanager
 def engine(on: Fixture, name: str) -> Iterator[Running]:
-    """Give a fresh process of an engine: GET of one key where nothing is stored, else PUT of new ones."""
+    """Start a fresh process of an engine, to GET one key where nothing is stored, else to PUT new keys."""
     spec = replace(on.spec(f"{name}-{time.monotonic_ns()}"), engine=name)
     with on.running(spec) as server:
         target = f"{server.url}/v0/entity?id=1" if name == "noop" else f"{server.url},script={SCRIPTS / 'put.lua'}"
@@ -159,9 +159,9 @@ def shared(
     seed: int,
     left_out: list[float] | None = None,
 ) -> dict[str, Start]:
-    """Load all sides, by request or one after the other; gives every quantity of the load.
+    """Load all sides, by request or one after the other; return every quantity of the load.
 
-    `left_out` takes the share of time in which the machine stalled, where that is known.
+    The share of time in which the machine stalled is added to `left_out` where it is known.
     """
     log, stalls = on.folder / "requests.log", on.folder / "stalls.txt"
     flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.load_s:g}s", "--warmup", "0.3s"]
@@ -174,8 +174,8 @@ def shared(
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:
-                apart = ((every.read_s() or 0.0) - sum((own.read_s() or {}).values()) for every, own in clocks)
-                read.append((time.time(), *apart))
+                used_s = ((whole.read_s() or 0.0) - sum((own.read_s() or {}).values()) for whole, own in clocks)
+                read.append((time.time(), *used_s))
                 if child.wait_up_to(CLOCK_S):
                     break
                 if time.time() - read[0][0] > design.load_s + _TIMEOUT_S:
@@ -184,14 +184,14 @@ def shared(
             child.stop()
     requests = read_requests_log(log)
     names = NAMES[: len(sides)]
-    found = {name: start_of(requests.frame, names, *of) for name, of in PERCENTILES.items()}
-    found[CPU] = _cpu(np.array(read), requests)
+    quantities = {name: start_of(requests.frame, names, *of) for name, of in PERCENTILES.items()}
+    quantities[CPU] = _cpu(np.array(read), requests)
     if watched[0].cpus:
         kept, share = outside(requests.frame, read_stall_log(stalls).frame(requests.start_unix_us))
-        found[P99] = start_of(kept, names, 0.99)
+        quantities[P99] = start_of(kept, names, 0.99)
         if left_out is not None:
             left_out.append(share)
-    return found
+    return quantities
 
 
 def _named(sides: Sequence[Running]) -> list[str]:
@@ -199,7 +199,7 @@ def _named(sides: Sequence[Running]) -> list[str]:
 
 
 def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
-    """Give CPU time a request of each side's responding threads, whole and without each block between two readings."""
+    """Return CPU time a request of each side's responding threads: of all blocks between readings, and without each."""
     frame = requests.frame[requests.frame["fate"] == "completed"]
     came_s = frame["t_s"].to_numpy(float) + frame["response_us"].to_numpy(float) / 1e6
     read = read[read[:, 0] >= requests.start_unix_us / 1e6]
@@ -213,7 +213,7 @@ def _cpu(read: npt.NDArray[np.float64], requests: RequestsLog) -> Start:
 
 
 def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: str, seed: int) -> dict[str, Start]:
-    """Load one side at a time in closed loop: slices in random order, or all of one side after the other's."""
+    """Load one side at a time in closed loop, in slices in random order, or whole sides one after the other."""
     report, length_s = on.folder / "closed.json", design.closed_s or max(design.load_s, CLOSED_S)
     how = f"slice={design.slice_s * 1_000:g}ms" if interleave != "none" else interleave
     flags = ["-t1", f"-c{LOOPS}", f"-d{length_s:g}s", "--warmup", "0.2s", "--seed", str(seed), "--interleave", how]
@@ -224,7 +224,7 @@ def closed(on: Fixture, sides: Sequence[Running], design: Design, interleave: st
 
 
 def closed_rps(on: Fixture, side: Running, length_s: float = LOOP_S) -> float:
-    """Return what one side reaches in closed loop."""
+    """Return the throughput of one side in closed loop, in requests per second."""
     url, _, script = side.target.partition(",script=")
     return float(on.load([*(["-s", script] if script else []), url], length_s, LOOPS, warmup_s=0)["achieved_rps"])
 
@@ -232,8 +232,8 @@ def closed_rps(on: Fixture, side: Running, length_s: float = LOOP_S) -> float:
 def measured(
     on: Fixture, sides: Sequence[Side], design: Design, seed: int, ways: Sequence[str] = ("request", "none")
 ) -> dict[str, list[dict[str, Start]]]:
-    """Measure fresh starts of all sides, by the design and in the same seconds one after the other."""
-    found: dict[str, list[dict[str, Start]]] = {way: [] for way in ways}
+    """Measure fresh starts of all sides by a design, in each of the ways; return the quantities of starts by way."""
+    starts: dict[str, list[dict[str, Start]]] = {way: [] for way in ways}
     for number in range(design.starts):
         with ExitStack() as stack:
             up = [stack.enter_context(side()) for side in sides]
@@ -242,12 +242,12 @@ def measured(
             own = seed * 100 + number
             for interleave in in_random_order(ways, own):
                 if design.quantity == THROUGHPUT:
-                    found[interleave].append(closed(on, up, design, interleave, own))
+                    starts[interleave].append(closed(on, up, design, interleave, own))
                     continue
-                found[interleave].append(shared(on, up, design, interleave, own))
+                starts[interleave].append(shared(on, up, design, interleave, own))
                 if design.quantity == "":  # all of them
-                    found[interleave][-1] |= closed(on, up, design, interleave, own)
-    return found
+                    starts[interleave][-1] |= closed(on, up, design, interleave, own)
+    return starts
 
 
 def effects(starts: Sequence[Mapping[str, Start]], quantity: str, side: int = 1) -> Effects:
@@ -258,7 +258,7 @@ def effects(starts: Sequence[Mapping[str, Start]], quantity: str, side: int = 1)
 
 
 def half_width(comparison: Effects) -> float:
-    """Half the width of the interval of the change, in per cent: the smallest difference that it can tell."""
+    """Return half the width of the interval of the change, in per cent: the smallest difference that it can show."""
     change = comparison.effects[0].change
     return 50 * (change.high - change.low)
 
@@ -269,7 +269,7 @@ def _decided(comparison: Effects) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """The comparisons of a row, the first of them in the same seconds one after the other, and what was measured."""
+    """The comparisons of a row, those made one after the other, and the measured starts."""
 
     by_design: list[Effects]
     apart: list[Effects]
@@ -277,11 +277,11 @@ class Repeated:
 
     @property
     def note(self) -> str:
-        """What both ways found, and how wide their intervals were."""
-        changes = [100 * each.effects[0].change.value for each in self.by_design]
+        """The changes that both ways found, and how wide their intervals were, in words."""
+        changes = [100 * comparison.effects[0].change.value for comparison in self.by_design]
         ways = [
-            f"{sum(map(_decided, each))} of {len(each)} found, +-{statistics.median(map(half_width, each)):.2g} %"
-            for each in (self.by_design, self.apart)
+            f"{sum(map(_decided, way))} of {len(way)} found, +-{statistics.median(map(half_width, way)):.2g} %"
+            for way in (self.by_design, self.apart)
         ]
         return (
             f"{statistics.median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f}); "
@@ -292,27 +292,27 @@ class Repeated:
 def repeated(
     on: Fixture, name: str, sides: Sequence[Side], design: Design, budget: Budget, quantities: Sequence[str] = ()
 ) -> list[Repeated]:
-    """Repeat a comparison while there is time, a line each; gives a result a side, each in a quantity of its own."""
+    """Repeat a comparison while there is time; print a line for each. Return a result for each side and quantity."""
     own = quantities or (design.quantity,)
-    kept, number = [Repeated([], [], []) for _ in own], 0
+    results, number = [Repeated([], [], []) for _ in own], 0
     while budget.left_for(number):
         began, number = time.monotonic(), number + 1
         ways = ("request", "none") if number <= MOST_APART else ("request",)
-        found = measured(on, sides, design, number, ways)
+        starts = measured(on, sides, design, number, ways)
         try:
-            compared = [[effects(found[way], of, side) for way in ways] for side, of in enumerate(own, 1)]
+            compared = [[effects(starts[way], quantity, side) for way in ways] for side, quantity in enumerate(own, 1)]
         except ValueError as error:  # the machine stalled for most of it
             print(f"  {name} {number}: {error}", flush=True)
             continue
-        for each, (by_design, *apart) in zip(kept, compared, strict=True):
-            each.by_design.append(by_design)
-            each.apart.extend(apart)
-            each.starts.append(found["request"])
-        changes = ", ".join(_percent(each[0].effects[0].change) for each in compared)
+        for result, (by_design, *apart) in zip(results, compared, strict=True):
+            result.by_design.append(by_design)
+            result.apart.extend(apart)
+            result.starts.append(starts["request"])
+        changes = ", ".join(_percent(by_design.effects[0].change) for by_design, *_ in compared)
         print(f"  {name} {number}: {changes}, {time.monotonic() - began:.0f} s", flush=True)
-    if not all(each.apart for each in kept):
+    if not all(result.apart for result in results):
         raise ValueError(f"none of {number} comparisons has a finite {' and '.join(own)} of all sides")
-    return kept
+    return results
 
 
 def _percent(change: Bounded) -> str:
@@ -320,40 +320,41 @@ def _percent(change: Bounded) -> str:
 
 
 def alike(on: Fixture, name: str, budget: Budget) -> Iterator[Row]:
-    """Yield two processes of one setting, 20 s: how often is a difference found?"""
+    """Compare two processes of one setting for 20 s: how often is a difference found?"""
     side = partial(engine, on, name)
     design = Design(P50, FEWEST_STARTS, 20 / FEWEST_STARTS if budget.full else 2.0, 1.0)
     (kept,) = repeated(on, f"aa-{name}", (side, side), design, budget)
     false = sum(map(_decided, kept.by_design))
     limit = float(binom.ppf(SURELY, len(kept.by_design), FALSE_SHARE))
-    yield Row(f"power/aa-{name}/false-vs-limit", "findings", (float(false),), (limit,), "<=", 1.0, kept.note)
+    yield Row.within(f"power/aa-{name}/false-vs-limit", "findings", (float(false),), limit, kept.note)
 
 
-def _found(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
-    """Yield how often what was planted is found, and how far the median estimate is from the truth."""
+def _planted_rows(name: str, kept: Repeated, truths: Sequence[float]) -> Iterator[Row]:
+    """Yield two rows: how often a planted change is found, and how far the median estimate is from the truth."""
     sign = Direction.HIGHER if truths[0] > 0 else Direction.LOWER
-    hits = sum(each.effects[0].direction == sign for each in kept.by_design)
+    hits = sum(comparison.effects[0].direction == sign for comparison in kept.by_design)
     wanted = float(max(1, binom.ppf(1 - SURELY, len(kept.by_design), FOUND_SHARE)))
     yield Row(f"power/{name}/found-vs-wanted", "findings", (float(hits),), (wanted,), ">=", 1.0, kept.note)
-    ratios = [each.effects[0].change.value / truth for each, truth in zip(kept.by_design, truths, strict=True)]
+    estimates = (comparison.effects[0].change.value for comparison in kept.by_design)
+    ratios = [estimate / truth for estimate, truth in zip(estimates, truths, strict=True)]
     off = 100 * abs(statistics.median(ratios) - 1)
     note = f"{100 * statistics.median(truths):+.2f} % planted"
-    yield Row(f"power/{name}/estimate-off-vs-limit", "%", (off,), (WITHIN,), "<=", 1.0, note)
+    yield Row.within(f"power/{name}/estimate-off-vs-limit", "%", (off,), WITHIN, note)
 
 
 def _base(starts: Sequence[Mapping[str, Start]], quantity: str) -> float:
-    """The baseline's geometric mean over the starts in which the quantity is finite."""
+    """Return the baseline's geometric mean over the starts in which the quantity is finite."""
     logs = np.array([start[quantity].logs[0] for start in starts])
     return float(np.exp(logs[np.isfinite(logs)].mean()))
 
 
-def _planted(budget: Budget, quantity: str, **more: float) -> Design:
+def _planted_design(budget: Budget, quantity: str, **more: float) -> Design:
     return replace(Design(quantity, 6, 10.0 if budget.full else 1.5, 0.3), **more)  # type: ignore[arg-type]
 
 
 def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """6 % more CPU time a request, and 5 us more in each response, both against one server."""
-    design = _planted(budget, CPU, rate_rps=4_500)
+    """Plant 6 % more CPU time a request, and 5 us more in each response, both against one server."""
+    design = _planted_design(budget, CPU, rate_rps=4_500)
     with spinning(on, WORK_US) as first, spinning(on, WORK_US) as second:
         base_us = _base([shared(on, (first, second), design, "request", 1)], CPU)
     more_us = WORK_US + CPU_SHARE * base_us
@@ -361,36 +362,36 @@ def planted_request(on: Fixture, budget: Budget) -> Iterator[Row]:
         lambda: spinning(on, WORK_US), lambda: spinning(on, more_us), lambda: spinning(on, WORK_US + P50_US)
     ]  # fmt: skip
     cpu, p50 = repeated(on, "cpu and p50", sides, design, budget, (CPU, P50))
-    yield from _found("planted-cpu+6%", cpu, [(more_us - WORK_US) / _base(starts, CPU) for starts in cpu.starts])
-    yield from _found("planted-p50+5us", p50, [P50_US / _base(starts, P50) for starts in p50.starts])
+    yield from _planted_rows("planted-cpu+6%", cpu, [(more_us - WORK_US) / _base(starts, CPU) for starts in cpu.starts])
+    yield from _planted_rows("planted-p50+5us", p50, [P50_US / _base(starts, P50) for starts in p50.starts])
 
 
 def planted_throughput(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """10 % less throughput in closed loop."""
+    """Plant 10 % less throughput in closed loop."""
     with spinning(on, WORK_US) as server:
         closed_rps(on, server, 0.3)
-        each_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(PROBES))
-    more_us = WORK_US + each_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
+        request_us = 1e6 / statistics.median(closed_rps(on, server) for _ in range(PROBES))
+    more_us = WORK_US + request_us * (1 / (1 + THROUGHPUT_SHARE) - 1)
     sides: list[Side] = [lambda: spinning(on, WORK_US), lambda: spinning(on, more_us)]
-    (kept,) = repeated(on, "throughput", sides, _planted(budget, THROUGHPUT), budget)
-    yield from _found("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
+    (kept,) = repeated(on, "throughput", sides, _planted_design(budget, THROUGHPUT), budget)
+    yield from _planted_rows("planted-throughput-10%", kept, [THROUGHPUT_SHARE] * len(kept.starts))
 
 
 def planted_tail(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """2 ms more in 3 % of the responses: p99 then lies a third of the way down in those."""
+    """Plant 2 ms more in 3 % of the responses: p99 is then the 67th percentile of the delayed ones."""
     late = [0] * (TAIL_EACH - 1) + [TAIL_US]
     took_us: tuple[list[float], list[float]] = [], []
     sides: list[Side] = [lambda: delaying(on, [0], took_us[0]), lambda: delaying(on, late, took_us[1])]
-    design = _planted(budget, P99, rate_rps=2_000, connections=8)
+    design = _planted_design(budget, P99, rate_rps=2_000, connections=8)
     try:
         (kept,) = repeated(on, "tail", sides, design, budget)
     except KeyError:
         yield NoFigure("power/planted-tail/found-vs-wanted", ">=", 1.0, "the stall witness may not run here")
         return
-    held = [each for each in took_us[1] if each >= TAIL_US]
-    more_us = float(np.quantile(held, 2 / 3)) - statistics.median(took_us[0])
+    delayed_us = [response_us for response_us in took_us[1] if response_us >= TAIL_US]
+    more_us = float(np.quantile(delayed_us, 2 / 3)) - statistics.median(took_us[0])
     truths = [(more_us + _base(starts, P67)) / _base(starts, P99) - 1 for starts in kept.starts]
-    yield from _found("planted-3%+2ms", kept, truths)
+    yield from _planted_rows("planted-3%+2ms", kept, truths)
 
 
 def _smallest(full: bool) -> Design:
@@ -399,13 +400,11 @@ def _smallest(full: bool) -> Design:
 
 
 def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
-    """Yield two processes of our store: half the width of the interval of each quantity, by one pair and by three
-    starts.
-    """
+    """Compare two processes of our store; yield half the width of each quantity's interval, by one and three starts."""
     side = partial(engine, on, "lsm")
     design = _smallest(budget.full)
-    found = measured(on, (side, side), design, 1)
-    for what, goals, count in (
+    starts = measured(on, (side, side), design, 1)
+    for kind, goals, count in (
         ("one-pair", {P50: 1.0, CPU: 1.5, P99: 10.0}, 1),
         (f"{FEWEST_STARTS}-starts", {P50: 3.0, CPU: 3.0, THROUGHPUT: 5.0}, FEWEST_STARTS),
     ):
@@ -413,43 +412,43 @@ def smallest(on: Fixture, budget: Budget) -> Iterator[Row]:
             widths, apart = [], []
             for at in range(0, FEWEST_STARTS, count):
                 with contextlib.suppress(KeyError, ValueError):
-                    own, other = (effects(found[way][at : at + count], quantity) for way in ("request", "none"))
+                    own, other = (effects(starts[way][at : at + count], quantity) for way in ("request", "none"))
                     widths.append(half_width(own))
                     apart.append(half_width(other))
-            name = f"power/smallest/{what}/{quantity.replace(' ', '-')}-vs-limit"
+            name = f"power/smallest/{kind}/{quantity.replace(' ', '-')}-vs-limit"
             if widths:
                 length_s = design.closed_s if quantity == THROUGHPUT else design.load_s
                 note = f"{length_s:g} s a start; {APART} {statistics.median(apart):.2g} %"
-                yield Row(name, "%", tuple(widths), (limit,) * len(widths), "<=", 1.0, note)
+                yield Row.within(name, "%", widths, limit, note)
             else:
                 yield NoFigure(name, "<=", 1.0, "no stall witness, or no block without a stall of the machine")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """The seconds that a row is given in the default and in the full form, and what makes it.
+class Group:
+    """The seconds for a group of rows in the default and in the full form, and the function that makes them.
 
-    A row that repeats comparisons makes as many as fit.
+    A function that repeats comparisons makes as many as fit.
     """
 
     lengths_s: tuple[float, float]
     make: Callable[[Fixture, Budget], Iterator[Row]]
 
 
-#: Rows by name. The last ones take what is left.
+#: Groups of rows by name. The last ones take the time that is left.
 ROWS = {
-    "smallest": Given((_smallest(False).pair_s, _smallest(True).pair_s), smallest),
-    "planted-request": Given((75.0, 1_480.0), planted_request),
-    "planted-throughput": Given((90.0, 1_480.0), planted_throughput),
-    "planted-tail": Given((70.0, 1_480.0), planted_tail),
-    "knee": Given((145.0, 700.0), lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
-    "plants": Given((plants.LENGTH_S, plants.LENGTH_S), lambda on, _budget: plants.rows(on)),
-    "aa-noop": Given((85.0, 570.0), lambda on, budget: alike(on, "noop", budget)),
-    "aa-lsm": Given((85.0, 570.0), lambda on, budget: alike(on, "lsm", budget)),
+    "smallest": Group((_smallest(False).pair_s, _smallest(True).pair_s), smallest),
+    "planted-request": Group((75.0, 1_480.0), planted_request),
+    "planted-throughput": Group((90.0, 1_480.0), planted_throughput),
+    "planted-tail": Group((70.0, 1_480.0), planted_tail),
+    "knee": Group((145.0, 700.0), lambda on, budget: knee.rows(on, "noop", lambda done: budget.left_for(done, 1))),
+    "plants": Group((plants.LENGTH_S, plants.LENGTH_S), lambda on, _budget: plants.rows(on)),
+    "aa-noop": Group((85.0, 570.0), lambda on, budget: alike(on, "noop", budget)),
+    "aa-lsm": Group((85.0, 570.0), lambda on, budget: alike(on, "lsm", budget)),
 }
 
 
-def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
+def _rows_of(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixture, budget: Budget) -> Iterator[Row]:
     if budget.whole_s <= 0:
         yield NoFigure(f"power/{name}", ">=", 1.0, "no time was left for it: give more minutes, or ROWS of it alone")
         return
@@ -460,12 +459,12 @@ def _made(name: str, make: Callable[[Fixture, Budget], Iterator[Row]], on: Fixtu
 
 
 def main() -> int:
-    """Run the benchmark, print a line a row, keep the JSON. 0 whatever the ratios are: a figure, not a test."""
+    """Run the benchmark, print a line for each row, keep the JSON; return 0, for figures are no test."""
     parser = argparse.ArgumentParser(prog="make bench-power", description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 20 comparisons a row, longer ones")
     minutes = [f"{sum(planned.lengths_s[full] for planned in ROWS.values()) / 60:.0f}" for full in (False, True)]
     parser.add_argument("--minutes", type=float, help="for all rows (default {}, with --full {})".format(*minutes))
-    given = asked(parser, ROWS)
+    given = parse_rows(parser, ROWS)
     whole_s = sum(planned.lengths_s[given.full] for planned in ROWS.values())
     all_s = 60 * given.minutes if given.minutes else whole_s
     with fixture() as on:
@@ -475,7 +474,7 @@ def main() -> int:
             for name in given.rows:
                 own_s = min(ends_s - time.monotonic(), all_s * ROWS[name].lengths_s[given.full] / whole_s)
                 budget = Budget(own_s, 20 if given.full else 5, given.full)
-                yield from _made(name, ROWS[name].make, on, budget)
+                yield from _rows_of(name, ROWS[name].make, on, budget)
                 say(f"  {name}: {time.monotonic() - budget.began_s:.0f} s of {budget.whole_s:.0f} s")
 
         return on.keep("power", measured())

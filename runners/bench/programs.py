@@ -1,14 +1,14 @@
-"""Run the Java programs of the store's benchmark, each in a process that does not outlive it, and read what they wrote.
+"""Run the Java programs of the store's benchmark, in processes that do not outlive it, and read their records.
 
-Puts that a stall of the machine delayed are left out, whichever store made them. The witness is a program of real-time
-priority that wakes each millisecond on the writer's core. What delays it is no thread of the store: the hypervisor, an
-interrupt, or the kernel, which in a long system call may also be at work for the store. So the figures with nothing
+Puts that a stall of the machine delayed are left out for every store. The witness is a program of real-time
+priority that wakes each millisecond on the writer's core. No thread of the store can delay it, only the hypervisor, an
+interrupt, or the kernel, which in a long system call may also work for the store. So the figures with nothing
 left out are printed too.
 
-The slowest puts that remain are attributed. A put is slow because something holds the writer up, in a call or between
-two of them, and because puts queue behind it. So each is traced back to the longest such wait since the last put that
-began on time, and that wait to what overlaps it: a pause of the JVM, the store's own throttling, or a flush or a merge
-with it, which takes the core or the disk from the writer. `causes.jfc` names what is recorded.
+The slowest puts that remain are attributed. A put is slow because the writer has to wait, in a call or between two of
+them, and because puts queue behind it. So it is traced back to the longest such wait since the last put that began on
+time, and that wait to the events that overlap it: a pause of the JVM, the store's own throttling, or a flush or merge,
+which takes the core or the disk from the writer. `causes.jfc` names the recorded events.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Programs:
     folder: Path
 
     def run(self, program: str, *arguments: object, flags: Sequence[str] = ()) -> str:
-        """Run a program to its end and give what it printed."""
+        """Run a program to its end and return its standard output. Raises ToolError where it fails or is too slow."""
         temporary = f"-Djava.io.tmpdir={self.folder}"
         command = [str(self.jdk.java), *FLAGS, temporary, *flags, "-cp", f"{DIST}/*", program, *map(str, arguments)]
         try:
@@ -64,17 +64,17 @@ class Programs:
         return done.stdout
 
     def result(self, name: str, *arguments: object, flags: Sequence[str] = ()) -> dict[str, Any]:
-        """Run a program of ours and give the line of JSON that it prints last."""
-        found: dict[str, Any] = json.loads(self.run(f"lab.bench.{name}", *arguments, flags=flags).splitlines()[-1])
-        return found
+        """Run a program of ours and return the JSON that it prints in its last line."""
+        result: dict[str, Any] = json.loads(self.run(f"lab.bench.{name}", *arguments, flags=flags).splitlines()[-1])
+        return result
 
     def configurations(self, engines: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Give the settings with which each engine runs."""
+        """Return the settings of each engine, by its name."""
         lines = self.run("lab.bench.Configurations", self.folder, *engines).splitlines()
-        return {found["engine"]: found["settings"] for found in map(json.loads, lines)}
+        return {record["engine"]: record["settings"] for record in map(json.loads, lines)}
 
     def microseconds(self, pattern: str, options: Sequence[str], parameters: dict[str, object]) -> dict[str, float]:
-        """Run benchmarks of JMH and give the average time of each by its method's name."""
+        """Run JMH benchmarks and return the average time of each in microseconds, by its method's name."""
         out = self.folder / "jmh.json"
         given = [part for name, value in parameters.items() for part in ("-p", f"{name}={value}")]
         self.run("org.openjdk.jmh.Main", pattern, "-foe", "true", "-rf", "json", "-rff", out, *options, *given)
@@ -84,16 +84,16 @@ class Programs:
         }
 
 
-#: How often the witness wakes: a stall may have begun so long before it was due.
+#: Period of the witness: a stall may have begun so long before the wake-up that it delayed was due.
 PERIOD_NS = 1_000_000
-#: A put that was called so soon after it was due did not wait for one before it.
+#: A put that was called within this time of when it was due did not wait for an earlier one.
 ON_TIME_NS = 20_000
 Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A late wake-up of the witness: when it woke, by the clock of the puts, and by how much that was late."""
+    """A late wake-up of the witness: when it woke, by the clock of the puts, and how late."""
 
     woke_ns: int
     late_ns: int
@@ -114,7 +114,7 @@ class Puts:
 
     @property
     def service_us(self) -> npt.NDArray[np.float64]:
-        """How long the calls themselves took."""
+        """Service times: how long the calls themselves took."""
         return (self.returned_ns - self.called_ns) / 1e3
 
 
@@ -149,35 +149,35 @@ def delayed(puts: Puts, stalls: Iterable[Stall]) -> npt.NDArray[np.bool_]:
 
 
 def percentile(values: npt.NDArray[np.float64], share: float) -> float:
-    """Give the value below which a share of all lies."""
+    """Return the measured value below which a share of the values lies."""
     ordered = np.sort(values)
     return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))])
 
 
 def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, str]:
-    """Find a witness that works on a core; without one give the reason."""
+    """Return a stall witness that may watch a core, and ""; or None and the reason."""
     if cpu is None:
         return None, "the cores can't be chosen on this system"
     try:
-        found = StallWitness(build_truepace(print).with_name("stall-witness"))
-        with found.watching([cpu], folder / "stalls-of-a-trial.txt"):
+        witness = StallWitness(build_truepace(print).with_name("stall-witness"))
+        with witness.watching([cpu], folder / "stalls-of-a-trial.txt"):
             pass
     except (ToolError, MeasureError) as error:
         return None, str(error)
-    return found, ""
+    return witness, ""
 
 
 SLOWEST = 120
-#: Kinds of events by what they are called here. While one of STOPS lasts no put goes on; the others run meanwhile.
+#: Names of causes by kind of event. During one of STOPS no put goes on; CONCURRENT ones run at the same time as puts.
 STOPS = {"gc": "GC pause", "safepoint": "other safepoint", "stall": "throttled", "log sync": "log sync"}
 CONCURRENT = {"flush": "flush", "compaction": "merge"}
-#: The JVM's log has stamps of a millisecond, so a shorter pause would often meet a wait by chance.
+#: The JVM's log has stamps of a millisecond, so a shorter pause would often overlap a wait by chance.
 PAUSE_ERROR_NS, LEAST_PAUSE_MS = 1_000_000, 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that the store or its JVM did, by the clock of the puts."""
+    """An event of the store or its JVM, by the clock of the puts."""
 
     kind: str
     begin_ns: int
@@ -186,7 +186,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The longest time for which the writer was held up before a put returned, in a call or between two."""
+    """The longest wait of the writer before a put returned, in a call or between two."""
 
     begin_ns: int
     end_ns: int
@@ -195,7 +195,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause of slow puts: how many of them have it, and how long the slowest took."""
+    """A cause of slow puts: the number of puts that have it, and the response time of the slowest."""
 
     cause: str
     puts: int
@@ -218,7 +218,7 @@ class Recording:
         return self.folder / "puts-jvm.log"
 
     def flags(self) -> list[str]:
-        """Give what the JVM needs to record."""
+        """Return the flags with which the JVM records."""
         settings = resources.files("runners.trial").joinpath("causes.jfc")
         return [
             f"-XX:StartFlightRecording:filename={self._events},settings={settings}",
@@ -226,7 +226,7 @@ class Recording:
         ]
 
     def take(self) -> list[Event]:
-        """Read what was recorded and remove it; nothing where nothing was."""
+        """Read the recorded events and remove the files; no events where nothing was recorded."""
         if not self._events.exists():
             return []
         converted = self.folder / "puts-events.json"
@@ -234,18 +234,18 @@ class Recording:
         # The wall clock's zero by the clock of the puts.
         origin_ns = time.monotonic_ns() - time.time_ns()
         pauses = read_pauses(self._pauses, 0)
-        found = [(read_events(converted, 0), 0), (pauses[pauses["duration_ms"] >= LEAST_PAUSE_MS], PAUSE_ERROR_NS)]
+        tables = [(read_events(converted, 0), 0), (pauses[pauses["duration_ms"] >= LEAST_PAUSE_MS], PAUSE_ERROR_NS)]
         for file in (self._events, self._pauses, converted):
             file.unlink()
         return [
             Event(kind, origin_ns + int(t_s * 1e9) - error, origin_ns + int(t_s * 1e9 + duration_ms * 1e6) + error)
-            for table, error in found
+            for table, error in tables
             for t_s, duration_ms, kind in zip(table["t_s"], table["duration_ms"], table["kind"], strict=True)
         ]
 
 
-def held_up(puts: Puts, put: int) -> Wait:
-    """Find what a put was held up by: the longest wait since the last put that was called on time."""
+def wait_of(puts: Puts, put: int) -> Wait:
+    """Return the wait that delayed a put: the longest since the last put that was called on time."""
     first = put
     while first > 0 and puts.called_ns[first] - puts.due_ns[first] > ON_TIME_NS:
         first -= 1
@@ -258,28 +258,29 @@ def held_up(puts: Puts, put: int) -> Wait:
 
 
 def cause_of(wait: Wait, events: Iterable[Event]) -> str:
-    """Name the cause of a wait."""
+    """Return the name of the cause of a wait: a pause during it, else where it was and the concurrent events."""
     during = {event.kind for event in events if event.begin_ns < wait.end_ns and event.end_ns > wait.begin_ns}
     for kind, name in STOPS.items():
         if kind in during:
             return name
-    during_it = " and ".join(name for kind, name in CONCURRENT.items() if kind in during)
+    concurrent = " and ".join(name for kind, name in CONCURRENT.items() if kind in during)
     where = "in a call" if wait.in_call else "between two calls"
-    return f"{where}, {f'during a {during_it}' if during_it else 'nothing recorded'}"
+    return f"{where}, {f'during a {concurrent}' if concurrent else 'nothing recorded'}"
 
 
 def attribute(puts: Puts, left_out: npt.NDArray[np.bool_], events: Sequence[Event]) -> list[Share]:
     """Attribute the slowest puts that are not left out; the most frequent cause first."""
     response_us = np.where(left_out, -1.0, puts.response_us)
     slowest = [int(put) for put in np.argsort(-response_us, kind="stable")[:SLOWEST] if not left_out[put]]
-    longest: dict[str, list[float]] = {}
+    response_us_by_cause: dict[str, list[float]] = {}
     for put in slowest:
-        longest.setdefault(cause_of(held_up(puts, put), events), []).append(float(response_us[put]))
-    found = [Share(cause, len(each), max(each)) for cause, each in longest.items()]
-    return sorted(found, key=lambda share: -share.puts)
+        cause = cause_of(wait_of(puts, put), events)
+        response_us_by_cause.setdefault(cause, []).append(float(response_us[put]))
+    shares = [Share(cause, len(times_us), max(times_us)) for cause, times_us in response_us_by_cause.items()]
+    return sorted(shares, key=lambda share: -share.puts)
 
 
 def line(shares: Sequence[Share]) -> str:
-    """Say what the slowest puts were held up by."""
-    each = "; ".join(f"{share.puts} {share.cause} (up to {share.longest_us:.3g} us)" for share in shares)
-    return f"the {sum(share.puts for share in shares)} slowest puts: {each}"
+    """Return the causes of the slowest puts as a line to print."""
+    causes = "; ".join(f"{share.puts} {share.cause} (up to {share.longest_us:.3g} us)" for share in shares)
+    return f"the {sum(share.puts for share in shares)} slowest puts: {causes}"

@@ -1,8 +1,8 @@
-"""`make bench-server`: each way to handle requests against what it reproduces, clusters, overload, report 2's 44 ms.
+"""`make bench-server`: each way to handle requests against its plainest form, clusters, overload, report 2's 44 ms.
 
 Two servers under the same load, as an interleaved block of the lab: in each round both are started anew, and slices of
 one closed loop go to one or the other in random order, so that a drift of the machine favours nobody; medians over the
-rounds are compared. The rate is what a server reaches, unless the generator's core was full first: how busy both were
+rounds are compared. The rate is a server's throughput, unless the generator's core was full first: how busy both were
 stands in each row. All run on the engine that stores nothing, but for report 2's 44 ms.
 
 `ROWS="selector pool"` runs only these groups.
@@ -25,8 +25,9 @@ from typing import Any
 import httpx
 
 from runners.analysis.instrument import ENOUGH_ROUNDS
+from runners.analysis.knee import Knee
 from runners.bench import knee
-from runners.bench.fixture import CONNECTIONS, Course, Fixture, Goal, Part, Result, Row, Say, asked, fixture, say
+from runners.bench.fixture import CONNECTIONS, Course, Fixture, Goal, Part, Result, Row, Say, fixture, parse_rows, say
 from runners.design.block import Interleaved
 from runners.design.load import FIXED_GET, SCRIPTS, SIZES, Shape, Workload
 from runners.design.session import START_S
@@ -37,7 +38,7 @@ from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import JDK17_DIST, JDK17_MAIN
 from runners.toolchain.tools import Jdk, find_jdk, require_jdk
 
-#: Enough for an interval.
+#: As many as an interval takes.
 ROUNDS = ENOUGH_ROUNDS
 #: Seconds of a round's load for each server, before that together, and of one slice: what is under way at the end of a
 #: slice does not count, so it must be little (a selector that waits has 64 requests of a millisecond).
@@ -48,32 +49,32 @@ COMPILE_S, CLUSTER_COMPILE_S = 3, 5
 OLD_JDK, JDK_CONNECTIONS = 17, 4
 KNEE_ROUNDS, KNEE_SEARCH_S = 6, 20.0
 Rows = Sequence[Row]
-#: Figures that make a row each: name, unit, figure, goal.
-Takes = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]
+#: The figures of a comparison: name, unit, function of a result, goal.
+Figures = tuple[tuple[str, str, Callable[[Result], float], Goal], ...]
 
 
 def rps(result: Result) -> float:
-    """Give responses per second."""
+    """Return the achieved rate in requests per second."""
     return float(result["achieved_rps"])
 
 
 def response_us(percentile: str, result: Result) -> float:
-    """Give a percentile of the response time."""
+    """Return a percentile of the response time in microseconds."""
     return float(result["latency_us"]["response"][percentile])
 
 
 def many_keys(script: str) -> Workload:
-    """Send a script over many keys."""
+    """Return the workload of a script over many keys."""
     return Workload(
         script.split("_")[0].removesuffix(".lua"), SCRIPTS / script, arguments=(str(KEYS),) * (script == GET)
     )
 
 
 class Peer(RunningServer):
-    """A server that responds to requests alone: it has no status."""
+    """A server without a status endpoint."""
 
     def status(self) -> dict[str, Any]:
-        """Give none of a process that lives. Raises ServerError of one that died."""
+        """Return an empty status. Raises ServerError where the process died."""
         if not self.alive():
             raise self.death()
         return {}
@@ -81,9 +82,9 @@ class Peer(RunningServer):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two servers: its flags, and its main class if it is not the server itself.
+    """One of two compared servers: its flags and main class.
 
-    `specify` makes of the fixture's spec what the side needs, such as another JDK.
+    `specify` changes the fixture's specification, for example to another JDK.
     """
 
     flags: tuple[str, ...] = ()
@@ -91,18 +92,18 @@ class Side:
     specify: Callable[[ServerSpec], ServerSpec] = lambda spec: spec
 
     def spec(self, on: Fixture, name: str) -> ServerSpec:
-        """Specify how it is started under a name."""
+        """Return the specification of the server under a name."""
         return self.specify(on.spec(name, self.flags, self.main_class))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two servers and their load, and what is taken from both; `write` a value first, where there must be one."""
+    """Two servers, their load, and the figures that are compared; with `write`, a value is written first."""
 
     name: str
     ours: Side
     peer: Side
-    takes: Takes
+    figures: Figures
     workload: Workload = FIXED_GET
     connections: int = CONNECTIONS
     compile_s: int = COMPILE_S
@@ -110,7 +111,7 @@ class Comparison:
 
     @property
     def duration_s(self) -> float:
-        """Say about how long it takes."""
+        """About how many seconds it takes."""
         return self.block.planned_s
 
     @property
@@ -123,14 +124,14 @@ class Comparison:
         )  # fmt: skip
 
     def rows(self, on: Fixture, _say: Say) -> Rows:
-        """Measure both, round by round."""
+        """Measure both servers round by round, and return the rows."""
         with started(on, {OURS: self.ours, PEER: self.peer}, self.write) as launch:
             return rows_of(self, [loaded(step) for step in on.measured(self.block, launch)])
 
 
 @contextmanager
 def started(on: Fixture, sides: Mapping[str, Side], write: bool) -> Iterator[Launch]:
-    """Give what starts a side anew, alone or with the one that is up; none is up afterwards."""
+    """Return a function that starts a side anew, alone or with the one that is up; stop all servers at the end."""
     with ExitStack() as up:
 
         def launch(setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
@@ -149,7 +150,7 @@ def started(on: Fixture, sides: Mapping[str, Side], write: bool) -> Iterator[Lau
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One server's part of a load: what the generator says of it, and the cores that both used for it."""
+    """One server's part of a load: the generator's JSON of it, and the cores that server and generator used."""
 
     result: Result
     server_cores: float
@@ -157,26 +158,26 @@ class Loaded:
 
 
 def loaded(step: Step) -> tuple[Loaded, Loaded]:
-    """Read the load of a round: ours, and the peer's."""
+    """Return the load of a round: ours, and the peer's."""
     report = json.loads(step.folder.load_json.read_text())
-    used, results = report["generator"], {each["name"]: each for each in report["targets"]}
+    used, results = report["generator"], {target["name"]: target for target in report["targets"]}
     generator_cores = (used["cpu_user_s"] + used["cpu_system_s"]) / report["elapsed_s"]
-    each_s = (report["elapsed_s"] + TOGETHER_S) / len(results)  # a server is idle while the other is loaded
-    cores = {target.name: (target.cpu_s or 0.0) / each_s for target in step.record.targets}
+    loaded_s = (report["elapsed_s"] + TOGETHER_S) / len(results)  # a server is idle while the other is loaded
+    cores = {target.name: (target.cpu_s or 0.0) / loaded_s for target in step.record.targets}
     ours, peer = (Loaded(results[name], cores[name], generator_cores) for name in (OURS, PEER))
     return ours, peer
 
 
 def rows_of(comparison: Comparison, rounds: Sequence[tuple[Loaded, Loaded]]) -> list[Row]:
-    """Make a row for each figure of the rounds."""
+    """Return a row for each figure of a comparison, over its rounds."""
     ours, peer = zip(*rounds, strict=True)
 
-    def taken(take: Callable[[Result], float], side: Sequence[Loaded]) -> tuple[float, ...]:
-        return tuple(take(loaded.result) for loaded in side)
+    def values(figure: Callable[[Result], float], side: Sequence[Loaded]) -> tuple[float, ...]:
+        return tuple(figure(loaded.result) for loaded in side)
 
     return [
-        Row(f"{comparison.name}/{figure}", unit, taken(take, ours), taken(take, peer), *goal, _note(ours, peer))
-        for figure, unit, take, goal in comparison.takes
+        Row(f"{comparison.name}/{name}", unit, values(figure, ours), values(figure, peer), *goal, _note(ours, peer))
+        for name, unit, figure, goal in comparison.figures
     ]
 
 
@@ -186,7 +187,7 @@ def failures(result: Result) -> int:
 
 
 def _note(ours: Sequence[Loaded], peer: Sequence[Loaded]) -> str:
-    """Say what the figures can't be read without: how many requests, how many failed, and who had no core to spare."""
+    """Return requests, failed requests, and the cores that generator and servers used, in words."""
     completed = sum(loaded.result["requests"]["completed"] for loaded in (*ours, *peer))
     failed = sum(failures(loaded.result) for loaded in (*ours, *peer))
     used = ", ".join(
@@ -204,17 +205,17 @@ GET, PUT = "get_random.lua", "put.lua"
 WORKS = {"get": GET, "put": PUT}
 WAITING = ("--handler-delay-us", "1000")
 POOL, VIRTUAL = ("--execution", "pool"), ("--execution", "virtual")
-_NEAR: Takes = (("rps", "/s", rps, (">=", 0.9)),)
-_NO_SLOWER: Takes = (("rps", "/s", rps, (">=", 1.0)),)
-_WAITS: Takes = (("p99", "us", partial(response_us, "p99"), ("<=", 1.0)), *_NEAR)
+_NEAR: Figures = (("rps", "/s", rps, (">=", 0.9)),)
+_NO_SLOWER: Figures = (("rps", "/s", rps, (">=", 1.0)),)
+_WAITS: Figures = (("p99", "us", partial(response_us, "p99"), ("<=", 1.0)), *_NEAR)
 
 
-def _mode(name: str, ours: tuple[str, ...], peer: Side, takes: Takes) -> Comparison:
-    return Comparison(f"server/{name}", Side(ours), peer, takes)
+def _mode(name: str, ours: tuple[str, ...], peer: Side, figures: Figures) -> Comparison:
+    return Comparison(f"server/{name}", Side(ours), peer, figures)
 
 
 def _bare(threads: str) -> Side:
-    """One-nio used in the plainest way, on the threads of a report."""
+    """Return one-nio used in the plainest way, on the threads of a report."""
     return Side(("--threads", threads), "lab.server.peer.BareServer")
 
 
@@ -250,9 +251,9 @@ SHARE, ASYNCHRONOUS = 0.45, 1.5
 
 
 def _cluster(name: str, script: str, ours: tuple[str, ...], peer: tuple[str, ...], goal: float) -> Comparison:
-    takes: Takes = (("rps", "/s", rps, (">=", goal)),)
+    figures: Figures = (("rps", "/s", rps, (">=", goal)),)
     sent = many_keys(script)
-    return Comparison(f"cluster/3nodes/{name}", Side(ours), Side(peer), takes, sent, compile_s=CLUSTER_COMPILE_S)
+    return Comparison(f"cluster/3nodes/{name}", Side(ours), Side(peer), figures, sent, compile_s=CLUSTER_COMPILE_S)
 
 
 FROM_ONE = tuple(
@@ -280,12 +281,12 @@ def _jdk17(jdk: Jdk, main_class: str, executor: str, flags: tuple[str, ...], **m
 
 
 def _nodelay(on: bool) -> tuple[str, ...]:
-    """Say the flag in full, for JDKs differ in what they do without."""
+    """Return the flag with its value, for JDKs differ in their defaults."""
     return (f"-Dsun.net.httpserver.nodelay={str(on).lower()}",)
 
 
 def of_report_2(jdk: Jdk) -> tuple[Comparison, ...]:
-    """Compare report 2's server before its change, after it, and with the flag that ends the plateau, on a JDK."""
+    """Return comparisons of report 2's server on a JDK: before its change, after it, and with nodelay."""
     return tuple(
         Comparison(
             f"server-jdk17/noop/{JDK_CONNECTIONS}conn/jdk{jdk.major}/{name}-vs-bare",
@@ -303,18 +304,18 @@ def of_report_2(jdk: Jdk) -> tuple[Comparison, ...]:
 
 
 def plateau(old: Jdk, new: Jdk) -> tuple[Comparison, ...]:
-    """Compare one connection to report 2's server: a JDK 17 as it comes with one flag, and a newer JDK with both.
+    """Return comparisons of one connection to report 2's server: two JDKs, each against JDK 17 with nodelay.
 
-    Head and body of a response are two small writes. Nagle holds the second back until the first is acknowledged; the
-    client's kernel delays that acknowledgement by 40 ms at least, since it has nothing to send. `nodelay` ends it.
+    Head and body of a response are two small writes. Nagle's algorithm delays the second until the first is
+    acknowledged; the client's kernel delays that acknowledgement by 40 ms at least, since it has nothing to send.
     """
 
     def side(jdk: Jdk, *flags: str) -> Side:
         return _jdk17(jdk, JDK17_MAIN, "cached-pool", flags, engine="files", heap_mb=1024)
 
     def compared(name: str, ours: Side, goal: Goal) -> Comparison:
-        takes: Takes = (("p50", "us", partial(response_us, "p50"), goal),)
-        return Comparison(f"server-jdk17/files/1conn/{name}", ours, nodelay, takes, connections=1, write=True)
+        figures: Figures = (("p50", "us", partial(response_us, "p50"), goal),)
+        return Comparison(f"server-jdk17/files/1conn/{name}", ours, nodelay, figures, connections=1, write=True)
 
     nodelay = side(old, *_nodelay(on=True))
     return (
@@ -328,7 +329,7 @@ def plateau(old: Jdk, new: Jdk) -> tuple[Comparison, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A part of the benchmark that is no comparison of two: its name, about how long it takes, its rows."""
+    """A part of the benchmark that is no comparison of two servers: name, about how long it takes, rows."""
 
     name: str
     duration_s: float
@@ -336,7 +337,7 @@ class Measured:
 
 
 def _on_the_old_jdk(make: Callable[[Jdk], Sequence[Comparison]]) -> Sequence[Comparison]:
-    """Comparisons on the JDK of report 2; none where that is not found, and it is said."""
+    """Return comparisons on the JDK of report 2; none where that is not on this machine, with a message."""
     jdk = find_jdk(OLD_JDK)
     if jdk is None:
         print(f"There is no JDK {OLD_JDK} on this machine; what report 2 ran on it is left out")
@@ -344,7 +345,7 @@ def _on_the_old_jdk(make: Callable[[Jdk], Sequence[Comparison]]) -> Sequence[Com
 
 
 def overloaded(on: Fixture, say: Say) -> Rows:
-    """Measure the bounded queue."""
+    """Measure a bounded queue at twice its knee."""
     with on.running(on.spec("overload", knee.FLAGS)) as server:
         return knee.overload(on, server, say)
 
@@ -357,11 +358,11 @@ def knees(work: str, on: Fixture, say: Say) -> Rows:
             name: running.enter_context(on.running(on.spec(name, flags)))
             for name, flags in (("cluster", ONE_REPLICA), ("single", ()))
         }
-        found = []
+        rounds = list[dict[str, Knee]]()
         for number in range(KNEE_ROUNDS):
-            found.append(knee.knees(knee.search(on, servers, sent, KNEE_SEARCH_S, number, CONNECTIONS)))
-            say(knee.line(found[-1]))
-    return [knee.row(f"cluster/3nodes/from1/{work}/64conn/knee-vs-single", found, "cluster", "single", SHARE)]
+            rounds.append(knee.knees(knee.search(on, servers, sent, KNEE_SEARCH_S, number, CONNECTIONS)))
+            say(knee.line(rounds[-1]))
+    return [knee.row(f"cluster/3nodes/from1/{work}/64conn/knee-vs-single", rounds, "cluster", "single", SHARE)]
 
 
 def _knees(work: str) -> list[Measured]:
@@ -370,7 +371,7 @@ def _knees(work: str) -> list[Measured]:
     return [Measured(f"knees for {work}", duration_s, partial(knees, work))]
 
 
-#: What `ROWS` may name, in the order in which they are run.
+#: The groups that `ROWS` may name, in the order in which they run.
 GROUPS: dict[str, Callable[[], Sequence[Comparison | Measured]]] = {
     "selector": lambda: SELECTOR,
     "pool": lambda: POOLS,
@@ -387,18 +388,18 @@ GROUPS: dict[str, Callable[[], Sequence[Comparison | Measured]]] = {
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Run the benchmark, print a line a row, keep the JSON. Always 0: a figure, not a test."""
-    given = asked(argparse.ArgumentParser(prog="make bench-server", description=__doc__), GROUPS, arguments)
+    """Run the benchmark, print a line for each row, keep the JSON; return 0, for figures are no test."""
+    given = parse_rows(argparse.ArgumentParser(prog="make bench-server", description=__doc__), GROUPS, arguments)
     parts = {name: GROUPS[name]() for name in given.rows}
-    course = Course([Part(name, each.duration_s) for name, all_of in parts.items() for each in all_of], say)
+    course = Course([Part(name, part.duration_s) for name, group in parts.items() for part in group], say)
     course.announce()
     with fixture() as on:
 
         def measured() -> Iterator[Row]:
-            for name, all_of in parts.items():
-                for each in all_of:
-                    with course.part(name, each.name):
-                        rows = each.rows(on, say)
+            for name, group in parts.items():
+                for part in group:
+                    with course.part(name, part.name):
+                        rows = part.rows(on, say)
                     yield from rows
 
         return on.keep("server", measured(), took_s=course.took_s)

@@ -3,7 +3,7 @@
 The default form has 200 000 keys and three interleaved rounds. `BENCH=--full` measures a million keys in five rounds,
 LevelDB too, and through HTTP; run it in parts with `ROWS=`, such as `ROWS="1200B tail"`. It says how long it takes.
 Rows are printed as they are known. Ended by SIGTERM or Ctrl-C it leaves no process and no data. Knees through HTTP are
-searched by the lab's executor; the stores inside a JVM are no servers, which it could load.
+searched by the lab's executor, which can't load a store inside a JVM.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ VALUE_BYTES = 1200
 KEYS = STORE_BYTES // VALUE_BYTES
 OURS, NOOP, NOOP_ALIKE = "lsm", "noop", f"noop-{VALUE_BYTES}B"
 NOOP_FLAGS: dict[str, tuple[str, ...]] = {NOOP: (), NOOP_ALIKE: ("--noop-value-bytes", str(VALUE_BYTES))}
-#: What each kind of request is compared with.
+#: The peers of each kind of request.
 PEERS = {"get": (NOOP, NOOP_ALIKE), "put": (NOOP,)}
-#: So many make an interval of 95 % out of their ratios.
+#: As many as an interval of 95 % of their ratios takes.
 ROUNDS = ENOUGH_ROUNDS
 CLOSED_S = 2
 SEARCH_S = 26.0  # of loads on each server: four of them
@@ -63,35 +63,35 @@ FILL_RPS_LEAST = 3_000
 REST_BOUND_S = 60.0
 GOAL = 0.9
 WORKS = {"get": "get_random.lua", "put": "put_random.lua"}
-#: Loads a server of this name in closed loop.
+#: Loads the server of a name in closed loop.
 Load = Callable[[str], Result]
-#: Searches the knees of servers of these names in one search, with a seed.
+#: Searches the knees of the servers of these names in one search, with a seed.
 Seek = Callable[[Sequence[str], int], dict[str, Knee]]
 
 
 def http_rows(work: str, load: Load, seek: Seek, say: Say, rounds: int = ROUNDS) -> list[Row]:
-    """Make the rows of one kind of request: the knee, and the rate in a closed loop."""
+    """Measure one kind of request and return its rows: the knee, and the rate in closed loop, against each peer."""
     servers = (OURS, *PEERS[work])
     knees: list[dict[str, Knee]] = []
-    rates: dict[str, list[float]] = {who: [] for who in servers}
+    rates_rps: dict[str, list[float]] = {server: [] for server in servers}
     for number in range(rounds):
         say(f"  {work}, round {number + 1} of {rounds}")
-        for who in in_random_order(servers, work, number):
-            rates[who].append(float(load(who)["achieved_rps"]))
+        for server in in_random_order(servers, work, number):
+            rates_rps[server].append(float(load(server)["achieved_rps"]))
         knees.append(seek(servers, number))
         say(knee.line(knees[-1]))
-    found: list[Row] = []
+    rows: list[Row] = []
     for peer in PEERS[work]:
         closed = f"store/http/{work}/closed-loop-vs-{peer}"
-        found += [
+        rows += [
             knee.row(f"store/http/{work}/knee-vs-{peer}", knees, OURS, peer, GOAL),
-            Row(closed, "/s", tuple(rates[OURS]), tuple(rates[peer]), ">=", GOAL),
+            Row(closed, "/s", tuple(rates_rps[OURS]), tuple(rates_rps[peer]), ">=", GOAL),
         ]
-    return found
+    return rows
 
 
 def fill(on: Fixture, server: RunningServer, say: Say) -> None:
-    """Writes every key once and waits until the store rests."""
+    """Write every key once and wait until the store rests. Raises ToolError where a PUT fails."""
     flags = ["-n", str(KEYS), "-s", str(SCRIPTS / "fill.lua")]
     target = [*flags, f"{server.url}/v0/entity", "--", str(KEYS), str(VALUE_BYTES)]
     status = on.load(target, KEYS // FILL_RPS_LEAST)["status"]
@@ -102,34 +102,34 @@ def fill(on: Fixture, server: RunningServer, say: Say) -> None:
 
 
 def sent(work: str) -> Workload:
-    """Give what a search sends."""
+    """Return the workload of a kind of request."""
     return Workload(work, SCRIPTS / WORKS[work], arguments=(str(KEYS), "1"))
 
 
-def http_durations_s(works: Sequence[str] = tuple(WORKS), rounds: int = ROUNDS) -> list[float]:
-    """About how long each kind of request takes; filling the store counts with the first."""
+def http_durations_s() -> list[float]:
+    """Return about how many seconds each kind of request takes; filling the store counts with the first."""
     durations_s = []
-    for work in works:
+    for work in WORKS:
         servers = dict.fromkeys((OURS, *PEERS[work]), NOOP)
         searched_s = knee.search_block(servers, sent(work), SEARCH_S).planned_s
-        durations_s.append(rounds * (len(servers) * (CLOSED_S + WARMUP_S) + searched_s))
+        durations_s.append(ROUNDS * (len(servers) * (CLOSED_S + WARMUP_S) + searched_s))
     durations_s[0] += random_gets(KEYS, VALUE_BYTES).fill_s()
     return durations_s
 
 
 def http(on: Fixture, course: Course) -> Iterator[Row]:
-    """Yield the rows through HTTP of both kinds of requests."""
+    """Measure both kinds of requests through HTTP, and yield their rows."""
     with ExitStack() as running:
         specs = {name: on.spec(name, flags) for name, flags in NOOP_FLAGS.items()}
         specs[OURS] = replace(on.spec(OURS), engine=OURS)
         servers = {name: running.enter_context(on.running(spec)) for name, spec in specs.items()}
 
-        def load(work: str, who: str) -> Result:
-            flags = ["-s", str(SCRIPTS / WORKS[work]), f"{servers[who].url}/v0/entity", "--", str(KEYS), "1"]
+        def load(work: str, name: str) -> Result:
+            flags = ["-s", str(SCRIPTS / WORKS[work]), f"{servers[name].url}/v0/entity", "--", str(KEYS), "1"]
             return on.load(flags, CLOSED_S, CONNECTIONS)
 
         def seek(work: str, names: Sequence[str], seed: int) -> dict[str, Knee]:
-            up = {who: servers[who] for who in names}
+            up = {name: servers[name] for name in names}
             return knee.knees(knee.search(on, up, sent(work), SEARCH_S, seed, CONNECTIONS))
 
         for number, work in enumerate(WORKS):
@@ -145,25 +145,25 @@ HTTP = "http"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for on the command line."""
+    """The plan, groups of rows and folder that a command line gives."""
 
     plan: Plan
     rows: tuple[str, ...]
     folder: Path
 
     def parts(self) -> list[Part]:
-        """List what it consists of, and about how long each part takes on two cores."""
-        found = [part for name in self.rows if name in GROUPS for part in GROUPS[name].parts(self.plan)]
-        return found + [Part(HTTP, seconds) for seconds in http_durations_s() if HTTP in self.rows]
+        """Return the parts of the benchmark, with about how long each takes on two cores."""
+        parts = [part for name in self.rows if name in GROUPS for part in GROUPS[name].parts(self.plan)]
+        return parts + [Part(HTTP, seconds) for seconds in http_durations_s() if HTTP in self.rows]
 
     def engines(self) -> list[str]:
-        """List the engines with their variations, each once."""
+        """Return the engines with their variations, each once."""
         names = (engine for name in self.rows if name in GROUPS for engine in GROUPS[name].engines(self.plan))
         return list(dict.fromkeys(names))
 
 
 def parse(arguments: Sequence[str]) -> Request:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="bench-store", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -173,22 +173,22 @@ def parse(arguments: Sequence[str]) -> Request:
     parser.add_argument("--keys", type=int, help="keys in a store (default: 200000, with --full 1000000)")
     parser.add_argument("--rounds", type=int, help="interleaved rounds (default: 3, with --full 5 and 7 for the tail)")
     parser.add_argument("--folder", type=Path, default=RUNS, help="where the stores are made (default: %(default)s)")
-    every = (*GROUPS, HTTP)
-    parser.add_argument("rows", nargs="*", metavar="ROWS", help=f"only these groups of {', '.join(every)}")
+    groups = (*GROUPS, HTTP)
+    parser.add_argument("rows", nargs="*", metavar="ROWS", help=f"only these groups of {', '.join(groups)}")
     given = parser.parse_args(arguments)
-    if unknown := sorted(set(given.rows) - set(every)):
-        parser.error(f"{', '.join(unknown)}: there is no such group of rows; choose from {', '.join(every)}")
+    if unknown := sorted(set(given.rows) - set(groups)):
+        parser.error(f"{', '.join(unknown)}: there is no such group of rows; choose from {', '.join(groups)}")
     plan = FULL if given.full else SMOKE if given.smoke else Plan()
     if given.keys:
         plan = replace(plan, keys=given.keys)
     if given.rounds:
         plan = replace(plan, rounds=given.rounds, tail_rounds=given.rounds)
-    usual = every if given.full else tuple(name for name in GROUPS if name != "open")
+    usual = groups if given.full else tuple(name for name in GROUPS if name != "open")
     return Request(plan, tuple(dict.fromkeys(given.rows)) or usual, given.folder.resolve())
 
 
 def measure(request: Request) -> None:
-    """Measure the groups of rows, print each as it is known, keep them as JSON."""
+    """Measure the groups of rows, print each row as it is measured, keep them as JSON."""
     jdk = require_jdk()
     build = build_server(jdk, print)
     facts = machine.facts()
@@ -233,7 +233,7 @@ def measure(request: Request) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the benchmark: 0 whatever the figures, for it is no test; 128 and the signal's number if it was ended."""
+    """Run the benchmark; return 0, for figures are no test. A signal ends it with 128 and the signal's number."""
     request = parse(arguments)
     with ending_in_order():
         measure(request)

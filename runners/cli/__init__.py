@@ -1,6 +1,6 @@
 """`lab`: the command line. Thin: it reads words and calls the rooms.
 
-Here is what the commands share: the group, options that several take, and how results are printed.
+Here is what the commands share: the group, how results are printed, and how a command ends.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from runners.storage.run_folder import RunFolder
 
 LOG_BYTES = 1_000_000
+_MEASURE = "Measure"
 #: The commands as `lab --help` groups them.
 PANELS = {
-    "Measure": ("load", "knee", "profile", "compare", "run"),
+    _MEASURE: ("load", "knee", "profile", "compare", "run"),
     "Look at runs": ("runs", "report", "history", "export", "questions", "keep"),
     "Audit": ("audit",),
     "Many runs": ("campaign", "dataset", "prune"),
@@ -70,81 +71,6 @@ def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
     return lab.command(cls=Command, examples=examples)
 
 
-FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-class _Run(click.Path):
-    """A path, or the id of a run as `lab runs` lists it, which stands for the run's folder."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str):
-            from runners.storage.run_folder import run_path
-
-            path = run_path(value)
-            if self.exists and not path.exists():
-                self.fail(f"{value!r}: no path and no run of this name is there; `lab runs` lists the runs", param, ctx)
-            value = str(path)
-        return super().convert(value, param, ctx)
-
-
-FOLDER = _Run(exists=True, file_okay=False, path_type=Path)
-FILE_OR_RUN = _Run(exists=True, path_type=Path)
-
-
-_ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
-
-
-class _Target(click.Path):
-    """The description of a server, or the URL of one that runs already, of which a description is written."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not (isinstance(value, str) and value.startswith(("http://", "https://"))):
-            if isinstance(value, str) and not Path(value).exists():
-                url = f"http://{value}" if _ADDRESS.fullmatch(value) else "http://…"
-                cause = f"{value!r}: the file is not there"
-                self.fail(f"{cause}; `lab init` writes one, or give {url} of a server that runs already", param, ctx)
-            return super().convert(value, param, ctx)
-        from runners.design.target import of_url
-        from runners.storage.run_folder import RUNS
-
-        name, text = of_url(value)
-        path = RUNS / "targets" / f"{name}.yaml"
-        if not path.exists():  # one that was written before may have been edited since
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_file("--target", path, text)
-            echo(f"written: {path}, where headers and other requests can be added", err=True)
-        return path
-
-
-TARGET = _Target(exists=True, dir_okay=False, path_type=Path)
-
-JSON = click.option("--json", "as_json", is_flag=True, help="The result as JSON; all else goes to standard error.")
-PARAMETERS = click.option(
-    "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Another parameter; may be given again."
-)
-RESUME = click.option("--resume", metavar="RUN", type=FOLDER, help="Resume this run, by its folder or id.")
-SIZE = click.option("--size", help="smoke | quick | published | full")
-INCONCLUSIVE = click.option(
-    "--inconclusive", type=click.Choice(("fail", "pass")), default="fail", show_default=True,
-    help="Whether a limit that can't be decided exits with 4, or with 0.",
-)  # fmt: skip
-
-
-def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
-    """Return options and -p's as one set of parameters, each name once."""
-    given = {name: value for name, value in named.items() if value is not None}
-    for text in parameters:
-        name, separator, value = text.partition("=")
-        if not separator or name in given:
-            raise click.UsageError(f"-p {text}: write NAME=VALUE, each name once")
-        given[name] = value
-    return given
-
-
-def as_target(path: Path) -> str:
-    return f"target={path.resolve()}"
-
-
 def write_file(option: str, path: Path, content: str | bytes) -> None:
     """Write the file that an option names. Raises UsageError where it can't be written."""
     try:
@@ -154,7 +80,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print what is no control sequence, whatever a server or a file has put into it."""
+    """Print a text; control characters in it, from a server or a file, are spelled out."""
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -162,8 +88,16 @@ def print_json(value: object) -> None:
     echo(json.dumps(value, indent=1, allow_nan=False))
 
 
+def print_result(as_json: bool, document: object, text: str) -> None:
+    """Print a result, as JSON or in words."""
+    if as_json:
+        print_json(document)
+    else:
+        echo(text)
+
+
 def print_report(folder: RunFolder, as_json: bool) -> None:
-    """Say where a run's report is, or print what the run found as JSON."""
+    """Print where a run's report is, or the run's results as JSON."""
     if as_json:
         from runners.cli import work
 
@@ -172,10 +106,9 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
         echo(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
 
 
-def measured(take: Callable[[], RunFolder], quiet: bool) -> RunFolder:
-    """Measure; `quiet`: what is printed meanwhile goes to standard error."""
-    with contextlib.redirect_stdout(sys.stderr) if quiet else contextlib.nullcontext():
-        return take()
+def progress_apart(apart: bool) -> AbstractContextManager[object]:
+    """With `apart`, send what is printed meanwhile to standard error: standard output is for the result alone."""
+    return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 
 def _log(error: BaseException) -> Path | None:
@@ -206,12 +139,17 @@ def _fail(text: str, error: BaseException, code: Exit) -> NoReturn:
     sys.exit(code)
 
 
-def _resuming(folder: Path) -> str:
-    """Return the command line that resumes an interrupted run: the same one, with the run's folder."""
+def _left_by(interrupt: BaseException | None) -> str:
+    """Return what an interrupted command leaves: a run with the command that resumes it, or nothing measured."""
     words = sys.argv[1:]
-    if not any(word.split("=")[0] == "--resume" for word in words):
-        words = [*words, "--resume", str(folder)]
-    return shlex.join(["lab", *words])
+    resumable = any(word.partition("=")[0] == "--resume" for word in words)
+    if isinstance(interrupt, Interrupted) and not resumable:
+        words, resumable = [*words, "--resume", str(interrupt.folder)], True
+    if resumable:
+        return f"; what was measured is kept, and resumed by:\n{shlex.join(['lab', *words])}"
+    if text := str(interrupt or ""):
+        return f"; {text}"
+    return "; nothing was measured yet" if words and words[0] in PANELS[_MEASURE] else ""
 
 
 def main() -> None:
@@ -225,11 +163,7 @@ def main() -> None:
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort) as error:
         interrupt = error.__cause__ if isinstance(error, click.Abort) else error  # click makes an Abort of either
-        if isinstance(interrupt, Interrupted):
-            kept = f"; what was measured is kept, and resumed by:\n{_resuming(interrupt.folder)}"
-        else:
-            kept = ""
-        echo(f"lab: interrupted{kept}", err=True)
+        echo(f"lab: interrupted{_left_by(interrupt)}", err=True)
         sys.exit(Exit.INTERRUPTED)
     except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli import (
-    FILE,
-    FILE_OR_RUN,
-    INCONCLUSIVE,
-    JSON,
-    PARAMETERS,
-    RESUME,
-    SIZE,
-    TARGET,
-    as_target,
-    command,
-    echo,
-    given_parameters,
-    measured,
-    print_json,
-    write_file,
-)
+from runners.cli import command, echo, options, print_json, progress_apart, write_file
 
 if TYPE_CHECKING:
     from runners.design.objective import ChangeLimit
@@ -38,17 +21,6 @@ if TYPE_CHECKING:
 DESCRIPTIONS = (".yaml", ".yml")
 
 
-class _Compared(click.Path):
-    """A server by its URL, a file, or a run by its folder or id."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        kind = TARGET if isinstance(value, str) and value.startswith(("http://", "https://")) else FILE_OR_RUN
-        return kind.convert(value, param, ctx)
-
-
-_COMPARED = _Compared()
-
-
 @command(
     "lab compare before.txt after.txt",
     "lab compare a.yaml b.yaml --minutes 5",
@@ -56,38 +28,36 @@ _COMPARED = _Compared()
     "lab compare --engine lsm --engine rocksdb --workload get",
     "lab compare data/runs/01-20260101T000000Z-quick-0a1b data/runs/01-20260102T000000Z-quick-0a1b",
 )
-@click.argument("runs", nargs=-1, metavar="[RUNS|FILES|SERVERS]...", type=_COMPARED)
-@click.option("--target", "targets", type=TARGET, multiple=True, help="A server, as the arguments name it.")
+@click.argument("runs", nargs=-1, metavar="[RUNS|FILES|SERVERS]...", type=options.COMPARED)
+@click.option("--target", "targets", type=options.TARGET, multiple=True, help="A server, as the arguments name it.")
 @click.option("--engine", "engines", multiple=True, help="Twice: the two engines.")
-@click.option(
-    "--a", "a", multiple=True, help="A setting (engine=lsm,--flag=value), or run folders: may be given again."
-)
-@click.option("--b", "b", multiple=True, help="The other setting, or run folders.")
+@click.option("--a", multiple=True, help="A setting (engine=lsm,--flag=value), or run folders: may be given again.")
+@click.option("--b", multiple=True, help="The other setting, or run folders.")
 @click.option(
     "--despite", multiple=True, metavar="FIELD",
     help="Compare runs or outputs although this differs: machine.kernel, or machine for all of it.",
 )  # fmt: skip
-@click.option("--output", type=FILE, help="Comparing run folders: write this HTML file too.")
+@click.option("--output", type=options.FILE, help="Comparing run folders: write this HTML file too.")
 @click.option("--workload", help="One of the targets', their first unless given; put or get of engines.")
-@click.option("--connections", type=int)
+@options.CONNECTIONS
 @click.option("--minutes", type=float, help="Budget; 10 unless given.")
-@JSON
+@options.JSON
 @click.option("--baseline", metavar="REVISION|RUNS", help="With one --target: a git revision, or a folder of runs.")
 @click.option(
     "--fail-on", "limits", multiple=True, metavar="LIMIT",
     help='Exit 3 where the interval lies beyond it: "p99>+10%", "cpu>+3%"; of p50 p90 p99 cpu throughput errors.',
 )  # fmt: skip
-@INCONCLUSIVE
-@click.option("--markdown", type=FILE, help="A comment for a change request.")
+@options.INCONCLUSIVE
+@click.option("--markdown", type=options.FILE, help="A comment for a change request.")
 @click.option(
     "--format", "form", type=click.Choice(("bencher", "benchmark-action")),
     help="Print the figures in Bencher's metric format, or github-action-benchmark's (customSmallerIsBetter).",
 )  # fmt: skip
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
 @click.option("--until", help='End when this is decided, e.g. "p50+-2%": it differs, or is the same within 2 %.')
-@SIZE
-@RESUME
-@PARAMETERS
+@options.SIZE
+@options.RESUME
+@options.PARAMETERS
 def compare(
     runs: tuple[Path, ...],
     targets: tuple[Path, ...],
@@ -114,7 +84,7 @@ def compare(
     Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed, or more
     responses of the second than of the first; 4 a limit is inconclusive, and none failed; 130 interrupted.
     """
-    from runners.cli import asked
+    from runners.cli import planned
     from runners.design.objective import ChangeLimit
     from runners.storage.run_folder import run_path
 
@@ -124,9 +94,9 @@ def compare(
     sides = [[run_path(text) for text in side] for side in (a, b)]
     if runs and all(path.suffix in DESCRIPTIONS for path in runs):
         runs, targets = (), (*runs, *targets)
-    of_measuring = (resume, parameters, baseline, limits, markdown, form)
+    measuring = (resume, parameters, baseline, limits, markdown, form)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
-        if _given(engines, targets, output, *of_measuring, *named.values()) or (runs and (a or b)):
+        if _any_given(engines, targets, output, *measuring, *named.values()) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         from runners.cli import work
 
@@ -140,7 +110,7 @@ def compare(
         sides = [[runs[0]], [runs[1]]]
     if all(sides) and all(path.is_dir() for side in sides for path in side):
         see = named.pop("see")
-        if _given(*of_measuring, *named.values()):
+        if _any_given(*measuring, *named.values()):
             raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
         _compare_folders(sides, despite, see if isinstance(see, float) else 0.02, output, judging)
     if output is not None:
@@ -148,53 +118,59 @@ def compare(
     if baseline is not None:
         if len(targets) != 1 or engines or a or b:
             raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
-        target, given = targets[0], given_parameters(parameters, named)
+        target, given = targets[0], options.given_parameters(parameters, named)
         kept = run_path(baseline)
-        asked.check_target(target)
+        if kept.is_dir() and (markdown or form or resume or not limits):
+            raise click.UsageError("kept runs as a --baseline are judged by --fail-on; of the forms only --json goes")
+        planned.check_target(target)
         from runners.cli import work
 
         if kept.is_dir():
-            if markdown or form or resume or not limits:
-                raise click.UsageError(
-                    "kept runs as a --baseline are judged by --fail-on; of the forms only --json goes"
-                )
-            with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+            with progress_apart(judging.prints_result):
                 judgements = work.compare_with_runs(given, target, kept, judging.limits, despite)
             judging.end(judgements, {})
-        judging.of_run(lambda: work.compare_with_revision(given, target, baseline, resume))
-        return
+        with progress_apart(judging.prints_result):
+            folder = work.compare_with_revision(given, target, baseline, resume)
+        judging.end_of_run(folder)
     ways = (len(engines), len(targets))
     if not set(ways) <= {0, 2} or max(len(a), len(b)) > 1 or sum(map(bool, (*ways, a or b))) > 1:
         raise click.UsageError("give two servers, or --engine twice, or --a and --b once each")
-    pair = (*engines, *map(as_target, targets)) if engines or targets else (*a, *b) if a and b else ()
-    given = given_parameters(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
+    pair = (*engines, *map(options.as_target, targets)) if engines or targets else (*a, *b) if a and b else ()
+    given = options.given_parameters(parameters, {**named, **dict(zip(("a", "b"), pair, strict=False))})
     if not {"a", "b"} <= given.keys() and resume is None:
         raise click.UsageError("name two servers, such as a.yaml b.yaml or --engine lsm --engine rocksdb, or two runs")
-    comparison = asked.comparison(given, resume)
+    comparison = planned.comparison(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    judging.of_run(lambda: work.measure(comparison))
+    with progress_apart(judging.prints_result):
+        folder = work.measure(comparison)
+    judging.end_of_run(folder)
 
 
-def _given(*options: object) -> bool:
-    return any(value not in (None, ()) for value in options)
+def _any_given(*values: object) -> bool:
+    """Return whether any of these options was given."""
+    return any(value not in (None, ()) for value in values)
 
 
 def _compare_folders(
     sides: Sequence[Sequence[Path]], despite: Sequence[str], see: float, output: Path | None, judging: _Judging
 ) -> NoReturn:
+    from runners.storage.run_folder import RunFolder
+
+    for path in (*sides[0], *sides[1]):
+        RunFolder.open(path)  # before what is slow to import
     from runners.cli.work import compare_folders, compared_text
     from runners.report.exports import runs_json
     from runners.results.limits import judge
 
-    found = compare_folders(sides[0], sides[1], despite, see, output)
+    comparisons = compare_folders(sides[0], sides[1], despite, see, output)
     if judging.as_json:
-        print_json([runs_json(comparison) for comparison in found])
+        print_json([runs_json(comparison) for comparison in comparisons])
     else:
-        echo(compared_text(found))
+        echo(compared_text(comparisons))
     if output is not None:
         echo(f"written to {output}", err=judging.as_json)
-    judging.end(judge(found, ()))
+    judging.end(judge(comparisons, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,27 +183,34 @@ class _Judging:
     markdown: Path | None
     form: str | None
 
-    def of_run(self, measure: Callable[[], RunFolder]) -> NoReturn:
-        """Measure, write the comparison in the forms that were asked for, and end with the exit code of the limits."""
+    @property
+    def prints_result(self) -> bool:
+        """Whether standard output is for the result alone, in a form that programs read."""
+        return self.as_json or self.form is not None
+
+    def end_of_run(self, folder: RunFolder) -> NoReturn:
+        """Write a run's comparison in the forms that were asked for, and exit with the code of the limits."""
         from runners.cli import work
-
-        folder = measured(measure, self.as_json or self.form is not None)
         from runners.report.exports import FORMATS, comment
+        from runners.results.checks import of_comparison
+        from runners.results.limits import judge
 
-        judged = work.judged(folder, self.limits)
+        comparisons = work.comparisons_of(folder)
+        first, judgements = comparisons[0], judge(comparisons, self.limits)
         if self.markdown is not None:
-            write_file("--markdown", self.markdown, comment(judged.comparison, judged.judgements, judged.checks))
+            write_file("--markdown", self.markdown, comment(first, judgements, tuple(of_comparison(first))))
         if self.form is not None:
-            echo(FORMATS[self.form](judged.comparison, judged.benchmark))
-        self.end(judged.judgements, work.as_json(folder))
+            benchmark = f"{next(iter(first.treatments), 'treatment')} {first.workload}".strip()
+            echo(FORMATS[self.form](first, benchmark))
+        self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Say what limits say, into the JSON `document` too where there is one, and exit with their code."""
+        """Print each judgement, add them to the JSON `document` where there is one, and exit with their code."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 
         for judgement in judgements:
-            echo(judged(judgement), err=self.as_json or self.form is not None)
+            echo(judged(judgement), err=self.prints_result)
         if self.as_json and document is not None:
             limits = [{**judgement.as_json(), "reason": reason(judgement)} for judgement in judgements]
             print_json({**document, "limits": limits})

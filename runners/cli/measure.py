@@ -12,21 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli import (
-    INCONCLUSIVE,
-    JSON,
-    PARAMETERS,
-    RESUME,
-    SIZE,
-    TARGET,
-    as_target,
-    command,
-    echo,
-    given_parameters,
-    measured,
-    print_json,
-    print_report,
-)
+from runners.cli import command, echo, options, print_json, print_report, progress_apart
 from runners.errors import Exit
 
 if TYPE_CHECKING:
@@ -50,16 +36,20 @@ def _numbers() -> list[str]:
 
 
 def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the argument and the option that name a server, of which one may be given; the command gets `target`."""
+    """Declare the argument and the option that name a server; the command gets it as the parameter `setting`."""
 
     @functools.wraps(command)
     def called(server: Path | None, target: Path | None, **others: object) -> object:
         if server is not None and target is not None:
             raise click.UsageError("the server is given twice, as an argument and by --target: give it once")
-        return command(target=server or target, **others)
+        if (path := server or target) is not None:
+            if others.get("setting") or others.get("flags"):
+                raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
+            others["setting"] = options.as_target(path)
+        return command(**others)
 
-    called = click.option("--target", type=TARGET, help="The same as the argument.")(called)
-    return click.argument("server", metavar="[URL|TARGET.YAML]", required=False, type=TARGET)(called)
+    called = click.option("--target", type=options.TARGET, help="The same as the argument.")(called)
+    return click.argument("server", metavar="[URL|TARGET.YAML]", required=False, type=options.TARGET)(called)
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
@@ -95,10 +85,10 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     "lab run 05 --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
 )
 @click.argument("experiment", shell_complete=lambda *_: _numbers())
-@SIZE
-@RESUME
-@PARAMETERS
-@JSON
+@options.SIZE
+@options.RESUME
+@options.PARAMETERS
+@options.JSON
 @_on_a_fleet
 def run(
     experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], fleet: Opens, as_json: bool
@@ -111,7 +101,7 @@ def run(
     from runners.execution.batch import run_notebook
     from runners.experiments.registry import experiment as plan_of
 
-    given = given_parameters(parameters, {})
+    given = options.given_parameters(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
     with fleet() if fleet else contextlib.nullcontext() as joined:
@@ -142,22 +132,22 @@ _LISTEN = click.option(
 @_WORKLOAD
 @_RATE
 @_DURATION
-@click.option("--connections", type=int)
+@options.CONNECTIONS
 @click.option("--threads", type=int)
-@SIZE
-@JSON
-@RESUME
+@options.SIZE
+@options.JSON
+@options.RESUME
 @click.option(
     "--fail-on", "limits", multiple=True, metavar="LIMIT",
     help='Exit 3 where the load does not keep it: "p99<=10ms", "achieved>=99%", "errors<=0.1%".',
 )  # fmt: skip
-@INCONCLUSIVE
+@options.INCONCLUSIVE
 @_GENERATORS
 @_LISTEN
 @_on_a_fleet
-@PARAMETERS
+@options.PARAMETERS
 def load(
-    target: Path | None, as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
+    as_json: bool, resume: Path | None, limits: tuple[str, ...], inconclusive: str,
     parameters: tuple[str, ...], fleet: Opens, **named: object,
 ) -> None:  # fmt: skip
     """Load any server at one rate.
@@ -170,54 +160,52 @@ def load(
     """
     from runners.design.objective import LoadLimit
 
-    kept = tuple(map(LoadLimit.parse, limits))
-    given = _of_target(target, given_parameters(parameters, named))
+    load_limits = tuple(map(LoadLimit.parse, limits))
+    given = options.given_parameters(parameters, named)
     if fleet is None:
-        _load(given, resume, as_json, kept, inconclusive)
+        _load(given, resume, as_json, load_limits, inconclusive)
     if resume is not None:
         raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
     from runners.cli.work import load_on_fleet
 
-    with fleet() as joined:
-        folder = measured(lambda: load_on_fleet(given, joined), as_json)
-    _end_of_load(folder, as_json, kept, inconclusive)
-
-
-def _of_target(target: Path | None, given: dict[str, object]) -> dict[str, object]:
-    """Return the parameters of a load with its target, where one is named."""
-    return given if target is None else {**given, "setting": as_target(target)}
+    with fleet() as joined, progress_apart(as_json):
+        folder = load_on_fleet(given, joined)
+    _end_of_load(folder, as_json, load_limits, inconclusive)
 
 
 def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
     inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
-    """Check a load, measure it, and end as it went."""
-    from runners.cli import asked
+    """Check a load, measure it, and exit with the code that limits and load give."""
+    from runners.cli import planned
 
-    load = asked.load(given, resume)
+    load = planned.load(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    _end_of_load(measured(lambda: work.measure(load), as_json), as_json, limits, inconclusive)
+    with progress_apart(as_json):
+        folder = work.measure(load)
+    _end_of_load(folder, as_json, limits, inconclusive)
 
 
 def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], inconclusive: str) -> NoReturn:
-    """Say how a load went and where its report lies, and exit with the code that limits and load give."""
+    """Print how a load went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import work
-    from runners.report.load_summary import judged_load
-    from runners.results.limits import exit_code
+    from runners.report.load_summary import judged_load, load_lines
+    from runners.results.limits import exit_code, judge_load
 
-    end = work.ended(folder, limits)
-    for judgement in end.judgements:
+    clean, shortfalls = work.loads_of(folder)
+    judgements = [judge_load(clean, limit) for limit in limits] if clean is not None else []
+    for judgement in judgements:
         echo(judged_load(judgement), err=as_json)
     if as_json:
-        print_json({**work.as_json(folder), "limits": [judgement.as_json() for judgement in end.judgements]})
+        print_json({**work.as_json(folder), "limits": [judgement.as_json() for judgement in judgements]})
     else:
-        echo("\n".join([*end.lines, f"report     {folder.report_html}"]))
-    for line in end.shortfalls:
+        echo("\n".join([*(load_lines(clean) if clean is not None else ()), f"report     {folder.report_html}"]))
+    for line in shortfalls:
         echo(f"lab: {line}", err=True)
-    code = exit_code(end.judgements, inconclusive_passes=inconclusive == "pass")
-    sys.exit(Exit.PROBLEM if end.shortfalls and code != Exit.LIMIT else code)
+    code = exit_code(judgements, inconclusive_passes=inconclusive == "pass")
+    sys.exit(Exit.PROBLEM if shortfalls and code != Exit.LIMIT else code)
 
 
 @command("lab profile target.yaml", "lab profile target.yaml --rate 2000 --duration 20 --json")
@@ -225,20 +213,18 @@ def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], 
 @_WORKLOAD
 @_RATE
 @_DURATION
-@click.option("--connections", type=int)
-@SIZE
-@JSON
-@RESUME
-@PARAMETERS
-def profile(
-    target: Path | None, as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object
-) -> None:
+@options.CONNECTIONS
+@options.SIZE
+@options.JSON
+@options.RESUME
+@options.PARAMETERS
+def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
     """Load a server while its stacks are sampled: a flame graph.
 
     It is loaded at one rate, then again with a profiler, by what is there: async-profiler for a JVM, py-spy for Python,
     `pprof` of target.yaml for Go, else perf. Exit codes are those of `lab load`.
     """
-    _load({"profile": "cpu", **_of_target(target, given_parameters(parameters, named))}, resume, as_json)
+    _load({"profile": "cpu", **options.given_parameters(parameters, named)}, resume, as_json)
 
 
 @command(
@@ -247,43 +233,35 @@ def profile(
     "lab knee --engine lsm --minutes 5",
 )
 @_on_a_target
-@JSON
+@options.JSON
 @click.option("--engine", "setting", help="One of the lab's own: an engine, or engine=lsm,--flag=value,-XX:flag.")
 @click.option(
     "--flag", "flags", multiple=True, metavar="--NAME=VALUE", help="A flag of the server; may be given again."
 )
 @_WORKLOAD
-@click.option("--connections", type=int)
+@options.CONNECTIONS
 @click.option("--objective", help="e.g. p99<=10ms,achieved>=99%,errors=0")
 @click.option("--minutes", type=float, help="Budget of the whole run, builds apart; 10 unless given.")
-@SIZE
-@RESUME
-@PARAMETERS
+@options.SIZE
+@options.RESUME
+@options.PARAMETERS
 def knee(
-    target: Path | None,
-    as_json: bool,
-    flags: tuple[str, ...],
-    resume: Path | None,
-    parameters: tuple[str, ...],
-    **named: object,
+    as_json: bool, flags: tuple[str, ...], resume: Path | None, parameters: tuple[str, ...], **named: object
 ) -> None:
     """Find the highest rate that meets an objective.
 
     Exit codes: 0 the search came to its end; 1 it could not be measured; 2 wrong usage; 130 interrupted.
     """
-    from runners.cli import asked
+    from runners.cli import planned
 
-    given = given_parameters(parameters, named)
-    if target is not None:
-        if flags or "setting" in given:
-            raise click.UsageError("--target is a server of its own: --engine and --flag don't go with it")
-        given["setting"] = as_target(target)
+    given = options.given_parameters(parameters, named)
     if flags:
         given["setting"] = ",".join([str(given.get("setting") or "lsm"), *flags])
-    search = asked.knee(given, resume)
+    search = planned.knee(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    folder = measured(lambda: work.measure(search), as_json)
+    with progress_apart(as_json):
+        folder = work.measure(search)
     if as_json:
         print_json(work.as_json(folder))
     else:
@@ -297,26 +275,28 @@ def knee(
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show the plan with its order and its length, and measure nothing.")
-@JSON
+@options.JSON
 @_on_a_fleet
 def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
 
-    It names experiments or targets, settings and repeats. Shows the plan and its length, then how far it is. A result
-    is named by its content: what is there is not measured again, so a campaign that was ended, by whatever, goes on by
-    the same command. See runners/docs/campaigns.md.
+    The file names experiments or targets, settings and repeats. The plan and its length are printed, then the progress.
+    A result is named by its content: a run that has one is not measured again, so the same command resumes a campaign
+    that ended early. See runners/docs/campaigns.md.
 
     Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
     """
+    from runners.experiments.campaign import read_campaign
+
+    campaign = read_campaign(file)  # before what is slow to import
     from runners.cli.work import measure_campaign
 
     out = sys.stderr if as_json else sys.stdout
     try:
         with fleet() if fleet and not dry_run else contextlib.nullcontext() as joined:
-            ended = measure_campaign(file, dry_run, out, joined)
-    except KeyboardInterrupt:
-        echo("what was measured is kept; the same command resumes the campaign", err=True)
-        raise
+            ended = measure_campaign(campaign, dry_run, out, joined)
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt("what was measured is kept; the same command resumes the campaign") from interrupt
     if as_json:
         print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
     elif ended.left:

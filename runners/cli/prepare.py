@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from runners.cli import FILE, JSON, command, echo, lab, print_json, write_file
+from runners.cli import command, echo, lab, print_json, print_result, write_file
+from runners.cli.options import FILE, JSON
 from runners.errors import Exit, LabError
 
 
@@ -25,11 +26,8 @@ def doctor(as_json: bool) -> None:
     from runners.trial.machine import examine
 
     findings = examine()
-    if as_json:
-        print_json([dataclasses.asdict(finding) for finding in findings])
-    else:
-        for finding in findings:
-            echo(finding.line())
+    lines = "\n".join(finding.line() for finding in findings)
+    print_result(as_json, [dataclasses.asdict(finding) for finding in findings], lines)
     if any(finding.fatal for finding in findings):
         sys.exit(Exit.PROBLEM)
 
@@ -57,11 +55,7 @@ def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> N
     else:
         built = wrk2.build_wrk2(say, source, force)
         versions = {"wrk2": f"{built.version} at {built.path}"}
-    if as_json:
-        print_json(versions)
-        return
-    for name, version in versions.items():
-        echo(f"{name:16} {version}")
+    print_result(as_json, versions, "\n".join(f"{name:16} {version}" for name, version in versions.items()))
 
 
 @command("lab experiments --titles", "lab experiments --json")
@@ -71,12 +65,9 @@ def experiments(titles: bool, as_json: bool) -> None:
     """List the experiments' numbers, one a line."""
     from runners.experiments.registry import EXPERIMENTS
 
-    if as_json:
-        fields = ("number", "title", "published", "notebook")
-        print_json([{field: getattr(one, field) for field in fields} for one in EXPERIMENTS.values()])
-        return
-    for one in EXPERIMENTS.values():
-        echo(f"{one.number}  {one.title}" if titles else one.number)
+    plans, fields = EXPERIMENTS.values(), ("number", "title", "published", "notebook")
+    lines = "\n".join(f"{plan.number}  {plan.title}" if titles else plan.number for plan in plans)
+    print_result(as_json, [{field: getattr(plan, field) for field in fields} for plan in plans], lines)
 
 
 @command("lab questions", "lab questions --json")
@@ -85,7 +76,7 @@ def questions(as_json: bool) -> None:
     """List the reports' questions, each with its answer."""
     import msgspec
 
-    from runners.experiments.question_table import answered_share, table
+    from runners.experiments.question_table import table
 
     rows = table()
     if as_json:
@@ -95,7 +86,7 @@ def questions(as_json: bool) -> None:
     for row in rows:
         echo(f"{row.id:{width}}  {row.verdict:12}  {row.question} [{row.criterion.quantity}]")
     answered = sum(row.answered for row in rows)
-    echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered_share(rows):.0%})")
+    echo(f"{answered} of {len(rows)} questions answered with yes or no ({answered / len(rows):.0%})")
 
 
 @command("lab init", 'lab init --command "python3 server.py 8080" --url http://127.0.0.1:8080 --path /x')
@@ -176,7 +167,4 @@ def completion(shell: str, as_json: bool) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows each of the choices"
     script = kind(lab, {}, "lab", "_LAB_COMPLETE").source()
-    if as_json:
-        print_json({"shell": shell, "script": script})
-        return
-    echo(script)
+    print_result(as_json, {"shell": shell, "script": script}, script)

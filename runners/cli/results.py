@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runners.cli import (
-    FILE,
-    FILE_OR_RUN,
-    FOLDER,
-    JSON,
-    command,
-    echo,
-    print_json,
-    print_report,
-    write_file,
-)
+from runners.cli import command, echo, print_report, print_result, write_file
+from runners.cli.options import FILE, FILE_OR_RUN, FOLDER, JSON
 from runners.errors import Exit
 
 if TYPE_CHECKING:
@@ -40,7 +31,7 @@ def report(run_folder: Path, as_json: bool) -> None:
     """
     from runners.storage.run_folder import RunFolder
 
-    folder = RunFolder.open(run_folder)  # what is no run folder is refused before what takes seconds to import
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import write_report
     from runners.experiments.registry import questions_of_run
 
@@ -56,21 +47,21 @@ def keep(run_folder: Path, as_json: bool) -> None:
 
     It goes to data/reference, and its findings into the README.
     """
+    from runners.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import keep_reference, readme_findings, with_part
     from runners.experiments.registry import questions_of_run
-    from runners.storage.run_folder import RunFolder
     from runners.toolchain.tools import ROOT
 
-    folder = RunFolder.open(run_folder)
     kept = keep_reference(folder, questions_of_run(folder.manifest()))
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
     after = with_part(before, readme_findings())
     readme.write_text(after, encoding="utf-8")
-    if as_json:
-        print_json({"kept": str(kept.path), "readme_changed": after != before})
-        return
-    echo(f"kept in {kept.path}" + ("; the README's findings are of this run now" if after != before else ""))
+    changed = after != before
+    text = f"kept in {kept.path}" + ("; the README's findings are of this run now" if changed else "")
+    print_result(as_json, {"kept": str(kept.path), "readme_changed": changed}, text)
 
 
 @command(
@@ -85,25 +76,26 @@ def keep(run_folder: Path, as_json: bool) -> None:
 @JSON
 def export(run_folder: Path, form: str, output: Path, event: str, step: str | None, as_json: bool) -> None:
     """Write a profile of a run as speedscope or pprof reads it."""
+    from runners.storage.run_folder import RunFolder
+
+    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.cli.work import exported_profile
 
-    name, content = exported_profile(run_folder, form, event, step)
+    name, content = exported_profile(folder, form, event, step)
     write_file("--output", output, content)
-    if as_json:
-        print_json({"step": name, "event": event, "format": form, "written": str(output)})
-        return
-    echo(f"{name}, {event}: written to {output}")
+    document = {"step": name, "event": event, "format": form, "written": str(output)}
+    print_result(as_json, document, f"{name}, {event}: written to {output}")
 
 
 @command(
     "lab audit report.md",
-    "lab audit docs --format sarif --output audit.sarif",
+    "lab audit docs --format html --output audit.html",
     "lab audit --tools",
     "lab audit --explain TIM001",
 )
 @click.argument("paths", nargs=-1, type=FILE_OR_RUN)
 @click.option(
-    "--format", "form", type=click.Choice(("text", "json", "html", "sarif", "github")), default="text",
+    "--format", "form", type=click.Choice(("text", "json", "html", "github")), default="text",
     show_default=True,
 )  # fmt: skip
 @_AS_FORMAT
@@ -122,12 +114,11 @@ def audit(
     explain: str | None,
     tools: bool,
 ) -> None:
-    """Say what is wrong with the outputs of any load generator.
+    """Find what is wrong with the outputs of any load generator.
 
     Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
     files that they write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio,
-    Gatling, ghz, go-wrk, h2load, hey, JMeter, k6, loadtest, Locust, memtier_benchmark, nighthawk, oha, redis-benchmark,
-    rewrk, siege, vegeta, HdrHistogram logs.
+    Gatling, ghz, h2load, hey, JMeter, k6, Locust, nighthawk, oha, vegeta, HdrHistogram logs.
 
     \b
     Exit status:
@@ -150,49 +141,59 @@ def audit(
     if tools:
         from runners.readers.tools import TOOLS
 
-        echo(
-            "\n".join(
-                f"{name:<18} {tool.reads}" for name, tool in sorted(TOOLS.items(), key=lambda row: row[0].lower())
-            )
-        )
+        rows = sorted(TOOLS.items(), key=lambda row: row[0].lower())
+        echo("\n".join(f"{name:<18} {tool.reads}" for name, tool in rows))
         return
     if not paths:
         raise click.UsageError("no path was given: name files or folders, e.g. `lab audit report.md`")
-    found = examine([each for path in paths for each in find_in(path)], rules)
+    audited = examine([file for path in paths for file in find_in(path)], rules)
     if (form := "json" if as_json else form) == "html":
         from runners.report.exports import as_html as written  # here: figures take longer to load than an audit takes
     else:
         written = getattr(listing, f"as_{form}")
-    text = written(found)
+    text = written(audited)
     if output is None:
         echo(text, nl=False)
     else:
         write_file("--output", output, text)
-        echo(f"{found.summary} Written to {output}.")
-    if found.failed:
+        echo(f"{audited.summary} Written to {output}.")
+    if audited.failed:
         sys.exit(Exit.PROBLEM)
-    if not found.outputs:
+    if not audited.outputs:
         echo("nothing was read: `lab audit --tools` lists the outputs that are", err=True)
         sys.exit(Exit.UNDECIDED)
 
 
 @command("lab runs", "lab runs --sql \"SELECT run, step, value FROM measurements WHERE metric = 'p99'\" --format csv")
 @_ROOTS
-@click.option("--sql", help="A question over all runs, e.g. 'FROM runs'; views are named on an error.")
+@click.option("--sql", help="A query over all runs, e.g. 'FROM runs'; an error names the views.")
 @click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text", show_default=True)
 @_AS_FORMAT
 def runs(roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
-    """List the runs, or ask them anything in SQL.
+    """List the runs, or query them in SQL.
 
     They are those below ROOTS, this project's unless given.
     """
+    _require_sql(sql)
     from runners.readers.history import RUN_LIST, open_history
     from runners.storage.run_folder import REFERENCE, RUNS
 
-    history = open_history(roots or (RUNS, REFERENCE))
-    _passed_over(history.unreadable)
-    answer = history.query(RUN_LIST if sql is None else sql)
-    _print_rows(answer, "json" if as_json else form, "no runs" if sql is None else "no rows")
+    past = open_history(roots or (RUNS, REFERENCE))
+    _passed_over(past.unreadable)
+    rows = past.query(RUN_LIST if sql is None else sql)
+    _print_rows(rows, "json" if as_json else form, "no runs" if sql is None else "no rows")
+
+
+def _require_sql(sql: str | None) -> None:
+    """Raise UsageError for what is no SQL, before what takes seconds to import."""
+    if sql is None:
+        return
+    import duckdb
+
+    try:
+        duckdb.extract_statements(sql)
+    except duckdb.Error as error:
+        raise click.UsageError(f"--sql: {error}; write it like 'FROM runs'") from error
 
 
 def _passed_over(texts: Iterable[str]) -> None:
@@ -200,13 +201,13 @@ def _passed_over(texts: Iterable[str]) -> None:
         echo(f"passed over: {text}", err=True)
 
 
-def _print_rows(answer: DataFrame, form: str, none: str = "no rows") -> None:
+def _print_rows(rows: DataFrame, form: str, none: str = "no rows") -> None:
     if form == "csv":
-        echo(answer.to_csv(index=False), nl=False)
+        echo(rows.to_csv(index=False), nl=False)
     elif form == "json":
-        echo(answer.to_json(orient="records", date_format="iso", indent=1))
+        echo(rows.to_json(orient="records", date_format="iso", indent=1))
     else:
-        echo(answer.to_string(index=False) if len(answer) else none)
+        echo(rows.to_string(index=False) if len(rows) else none)
 
 
 @command(
@@ -225,6 +226,7 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
     The runs are those below ROOTS, this project's unless given; the data set goes to FOLDER. It is partitioned by
     experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
     """
+    _require_sql(sql)
     from runners.readers.history import open_dataset, write_dataset
     from runners.storage.run_folder import REFERENCE, RUNS
 
@@ -235,10 +237,8 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
         return
     written = write_dataset(folder, roots or (RUNS, REFERENCE))
     _passed_over(written.unreadable)
-    if as_json:
-        print_json({"folder": str(folder), "figures": written.figures, "runs": written.runs})
-        return
-    echo(f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+    document = {"folder": str(folder), "figures": written.figures, "runs": written.runs}
+    print_result(as_json, document, f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
 
 
 @command("lab prune --older-than 30 --keep 5", "lab prune --incomplete --yes")
@@ -251,24 +251,23 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
     """List the runs that a policy gives up; with --yes remove them.
 
-    The runs are those below ROOT, this project's unless given. A run is given up if all that is given holds of it. One
-    that is being measured is never.
+    The runs are those below ROOT, this project's unless given. A run is given up if every criterion that is given holds
+    for it. One that is being measured never is.
     """
     from runners.storage.run_folder import RUNS, Policy, finish_removals, given_up, remove_run
 
     root = root or RUNS
-    found = list(given_up(root, Policy(days, keep, incomplete)))
-    for run in found:
+    unwanted = list(given_up(root, Policy(days, keep, incomplete)))
+    unwanted_bytes = sum(run.bytes for run in unwanted)
+    for run in unwanted:
         echo(run.line, err=as_json)
         if yes:
             remove_run(run)
     if yes:
         finish_removals(root)
-    if as_json:
-        print_json({"runs": [run.line for run in found], "bytes": sum(run.bytes for run in found), "removed": yes})
-        return
-    whole = f"{len(found)} runs, {sum(run.bytes for run in found) / 1e6:,.1f} MB"
-    echo(f"{whole} removed" if yes else f"{whole} would be removed by --yes")
+    document = {"runs": [run.line for run in unwanted], "bytes": unwanted_bytes, "removed": yes}
+    text = f"{len(unwanted)} runs, {unwanted_bytes / 1e6:,.1f} MB {'removed' if yes else 'would be removed by --yes'}"
+    print_result(as_json, document, text)
 
 
 @command("lab history", "lab history data/runs --within 10 --json")
@@ -279,7 +278,7 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 )  # fmt: skip
 @JSON
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
-    """Say where figures changed their level over the runs.
+    """Show where figures changed their level over the runs.
 
     The runs are those below ROOTS, this project's unless given. Figures are latencies, throughputs, and the shares of
     frames in profiles; one on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for
@@ -293,18 +292,16 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
 
     past = open_history(roots or (RUNS, REFERENCE))
     _passed_over(past.unreadable)
-    measured, every = past.query("FROM measurements"), past.query("FROM runs")
-    found = [*trends(measured, every), *frame_trends(past.query("FROM frame_shares"), measured, every)]
-    alerts = [trend for trend in found if trend.worse_within(within)]
-    looked = sum(1 for trend in found if not trend.why_not)
+    measured, runs = past.query("FROM measurements"), past.query("FROM runs")
+    series = [*trends(measured, runs), *frame_trends(past.query("FROM frame_shares"), measured, runs)]
+    alerts = [trend for trend in series if trend.worse_within(within)]
+    looked = sum(not trend.why_not for trend in series)
     summary = (
         f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
     )
-    if as_json:
-        changes = [{"trend": trend.title, **typed_json(change)} for trend in found for change in trend.found]
-        worse = [trend.title for trend in alerts]
-        print_json({"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes})
-    else:
-        echo("\n".join([*trend_lines(found), summary]))
+    changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.changes]
+    worse = [trend.title for trend in alerts]
+    document = {"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes}
+    print_result(as_json, document, "\n".join([*trend_lines(series), summary]))
     if alerts:
         sys.exit(Exit.PROBLEM)

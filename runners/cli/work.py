@@ -1,4 +1,4 @@
-"""Runs of `lab load`, `lab knee` and `lab compare`, from what was asked for to the report, and what is read of them."""
+"""Make the runs of `lab load`, `lab knee`, `lab compare` and `lab campaign`; read runs and outputs for commands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
@@ -34,31 +34,30 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
 from runners.audit.listing import plain
-from runners.cli.asked import Asked, comparison, load
+from runners.cli import planned
+from runners.cli.planned import PlannedRun
 from runners.design.experiment import SHARES
-from runners.design.objective import ChangeLimit, LoadLimit
+from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Results, carry_out, plan_lines, table
-from runners.experiments.campaign import read_campaign
+from runners.experiments.campaign import CampaignFile
 from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.jobs import Appraisal, LocalRunner
 from runners.lab import Lab
-from runners.readers import write
 from runners.readers.outputs import find_in
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.cpu_time import cpu_us
 from runners.report.exports import comparison_page
+from runners.report.flamegraph import stacks_of
 from runners.report.ladder import title
-from runners.report.load_summary import load_lines
 from runners.report.report import replace_file
-from runners.results.checks import Check, of_comparison
 from runners.results.ladders import Ladder
-from runners.results.limits import Judgement, LoadJudgement, judge, judge_load
+from runners.results.limits import Judgement, judge
 from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
@@ -72,26 +71,26 @@ FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
 COMPARED_SEE = 0.02
 
 
-def measure(asked: Asked) -> RunFolder:
-    """Measure what was asked for and write the report; gives the run's folder.
+def measure(run: PlannedRun) -> RunFolder:
+    """Measure a run and write its report; return its folder.
 
     Raises LabError, and Interrupted with the folder from which it can be resumed.
     """
-    lab = Lab.begin(asked.plan, resume=asked.resume, **asked.parameters)
+    lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
-        lab.run(asked.block)
+        lab.run(run.block)
         concluded = lab.conclude()
     except KeyboardInterrupt as interrupt:
         raise Interrupted(lab.folder.path) from interrupt
     finally:
         lab.close()
-    if asked.block == COMPARE_BLOCK:  # how a load and a search went is said by `ended` and `knee_lines`
+    if run.block == COMPARE_BLOCK:  # `lab load` and `lab knee` print lines of their own
         print(repr(concluded))
     return lab.folder
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Load a target on the first host of a fleet, from the others; gives the run's folder here. Raises LabError."""
+    """Load a target on the first host of a fleet, from the others; return the run's folder here. Raises LabError."""
     from runners.fleet.hosts import HostRunner
     from runners.fleet.workers import SERVER
 
@@ -121,7 +120,7 @@ def compare_with_revision(
         raise PlanError(str(target), cause, "write {port} for the port, and {data} in place of a `data` folder")
     with at_revision(file, revision, RUNS.with_name("revisions")) as earlier:
         pair = {"a": f"{AS_TARGET}{earlier.path}", "b": f"{AS_TARGET}{file.path}"}
-        return measure(comparison({**given, **pair}, resume))
+        return measure(planned.comparison({**given, **pair}, resume))
 
 
 def compare_with_runs(
@@ -136,77 +135,64 @@ def compare_with_runs(
     Raises PlanError where there is no such run, or where more than the server differs.
     """
     paths = [baseline] if (baseline / "manifest.json").exists() else sorted(baseline.iterdir())
-    kept = [RunFolder(path) for path in paths if (path / "manifest.json").exists()]
-    kept = [run for run in kept if run.manifest().get("experiment") == LOAD.number]
-    kept = [run for run in kept if run.manifest().get("status") == "complete"]
+    manifests = {run: run.manifest() for run in map(RunFolder, paths) if (run.path / "manifest.json").exists()}
+    kept = [
+        run
+        for run, manifest in manifests.items()
+        if (manifest.get("experiment"), manifest.get("status")) == (LOAD.number, "complete")
+    ]
     if not kept:
         cause = "it holds no complete run of `lab load`"
         raise PlanError(f"--baseline {baseline}", cause, "keep some: LAB_RUNS=FOLDER lab load --target …")
     left = [read_run(run) for run in kept]
-    parameters = {**kept[-1].manifest()["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
+    parameters = {**manifests[kept[-1]]["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
     if not parameters.get("rate_rps"):  # the rate that they chose, not one of its own
         parameters["rate_rps"] = round(next((facts.offered_rps(step) for run in left for step in run.find()), 0))
-    asked = load(parameters)
+    load = planned.load(parameters)
     try:
-        own = [measure(asked) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
-    except Interrupted as interrupt:  # one of several runs: to resume it alone would compare nothing
-        raise KeyboardInterrupt from interrupt
+        own = [measure(load) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
+    except KeyboardInterrupt as interrupt:  # one of several runs: to resume it alone would compare nothing
+        raise KeyboardInterrupt("nothing was compared; the same command measures all runs anew") from interrupt
     right = [read_run(run) for run in own]
     _refuse_other_conditions(left, right, despite)
     return judge(compare_runs(left, right, COMPARED_SEE), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The comparison of a run, what limits say of it, and its checks; `benchmark` is what other tools file it under."""
-
-    comparison: Comparison
-    judgements: tuple[Judgement, ...]
-    checks: tuple[Check, ...]
-    benchmark: str
-
-
-def judged(folder: RunFolder, limits: Sequence[ChangeLimit]) -> Judged:
-    """Judge a run's comparison by limits. Raises PlanError for a run that holds none."""
-    run = read_run(folder)
-    found = comparisons(run)
-    if not found:
+def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
+    """Return the comparisons of a run. Raises PlanError for a run that holds none."""
+    if not (of_run := comparisons(read_run(folder))):
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
-    first, name = found[0], next(iter(found[0].treatments), "treatment")
-    return Judged(first, judge(found, limits), tuple(of_comparison(first)), f"{name} {first.workload}".strip())
+    return of_run
 
 
-def exported_profile(path: Path, form: str, event: str, name: str | None) -> tuple[str, bytes]:
-    """Give the name of a profiled step, and its profile as speedscope or pprof reads it.
+def exported_profile(folder: RunFolder, form: str, event: str, name: str | None) -> tuple[str, bytes]:
+    """Return the name of a profiled step, the first unless named, and its profile as speedscope or pprof reads it.
 
-    Raises PlanError without one.
+    Raises PlanError where there is no such profile.
     """
-    run = read_run(RunFolder.open(path))
-    profiled: dict[str, dict[str, int]] = {}
-    for step in run.steps:
-        rows = step.frames["stacks"]
-        for of, stack, count in zip(rows["event"], rows["stack"], rows["count"], strict=True):
-            if of == event:
-                own = profiled.setdefault(step.name, {})
-                own[str(stack)] = own.get(str(stack), 0) + int(count)
-    chosen = name or next(iter(profiled), "")
-    if chosen not in profiled:
-        thing = f"step {name}" if name else str(path)
-        raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiled) or 'none: run lab profile'}")
+    run = read_run(folder)
+    profiles = {step.name: stacks for step in run.steps if not (stacks := stacks_of(step, event)).empty}
+    chosen = name or next(iter(profiles), "")
+    if chosen not in profiles:
+        thing = f"step {name}" if name else str(folder.path)
+        raise PlanError(thing, f"it has no {event} profile", f"one of {', '.join(profiles) or 'none: run lab profile'}")
+    counts = {
+        str(stack): int(count) for stack, count in profiles[chosen].groupby("stack", sort=False)["count"].sum().items()
+    }
     if form == "pprof":
-        return chosen, encoded(profiled[chosen], event)
-    return chosen, json.dumps(speedscope(profiled[chosen], event, chosen)).encode()
+        return chosen, encoded(counts, event)
+    return chosen, json.dumps(speedscope(counts, event, chosen)).encode()
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
-    """Return what a run found: each load with its rates, percentiles with bounds and validity, and the conclusions."""
+    """Return a run as JSON: each load with its rates, percentiles with bounds and validity, and the conclusions."""
     run = read_run(folder)
     return {
         "run": str(folder.path),
         "status": folder.manifest()["status"],
         "loads": [_load_json(step) for step in run.steps],
         "knees": [_knee_json(ladder.name, ladder.knee) for ladder in searches(run) if ladder.knee is not None],
-        "comparisons": [each.as_json() for each in comparisons(run)],
+        "comparisons": [comparison.as_json() for comparison in comparisons(run)],
         "conclusions": json.loads(folder.conclusions.read_text(encoding="utf-8")),
     }
 
@@ -217,7 +203,7 @@ def searches(run: Run) -> list[Ladder]:
 
 
 def knee_lines(folder: RunFolder) -> list[str]:
-    """Return what each search of a run has found, a line each."""
+    """Return one line for each search for a knee of a run: the knee and its interval."""
     return [title(ladder) for ladder in searches(read_run(folder))]
 
 
@@ -226,60 +212,47 @@ def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     ends = {
         "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
     }  # fmt: skip
-    finite = {end: write.finite(value) for end, value in ends.items()}
-    about = {"kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
-    return {"name": name, **finite, **about}
+    finite = {end: words.finite(value) for end, value in ends.items()}
+    return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
 
 
 def _load_json(step: Step) -> dict[str, Any]:
     failed = failures(step)
-    quoted = {level: facts.quoted(step, level) for level in JSON_LEVELS}
-    seen = cause(step)
+    percentiles = {level: facts.quoted(step, level) for level in JSON_LEVELS}
+    why_invalid = cause(step)
     return {
         "name": step.name,
         "role": step.kind,
         "treatment": step.subject,
-        "valid": step.valid and seen not in FAILED,
-        "invalid_reasons": [why_not(step)] if seen in FAILED else list(step.record.invalid_reasons),
-        "cause": seen.value if seen is not None else None,
+        "valid": step.valid and why_invalid not in FAILED,
+        "invalid_reasons": [why_not(step)] if why_invalid in FAILED else list(step.record.invalid_reasons),
+        "cause": why_invalid.value if why_invalid is not None else None,
         "withheld": sorted(aspect.value for aspect in withheld(step)),
-        "offered_rps": write.finite(facts.offered_rps(step)),
-        "achieved_rps": write.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
+        "offered_rps": words.finite(facts.offered_rps(step)),
+        "achieved_rps": words.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
         "requests": {"ended": round(failed.requests), "failed": round(failed.failed), "by_cause": {
             Cause.PROTOCOL.value: round(failed.protocol), Cause.CONNECTION.value: round(failed.connection),
             Cause.TIME_OUT.value: round(failed.timed_out), Cause.REFUSED.value: round(failed.refused),
         }},
         "failures": json.loads(step.frames["failures"].to_json(orient="records")),
-        "reconnects": write.finite(number(step, "reconnects")),
-        "closed_idle": write.finite(number(step, "closed_idle")),
+        "reconnects": words.finite(number(step, "reconnects")),
+        "closed_idle": words.finite(number(step, "closed_idle")),
         "status": by_status(step),
         "response_us": {
-            write.level(level): {name: write.finite(getattr(each, name)) for name in ("value", "low", "high")}
-            for level, each in quoted.items()
-            if each is not None
+            words.level(level): {name: words.finite(getattr(bounded, name)) for name in ("value", "low", "high")}
+            for level, bounded in percentiles.items()
+            if bounded is not None
         },
-        "server_cpu_us_a_request": write.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
+        "server_cpu_us_a_request": words.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
         "left_out": list(step.record.server.left_out),
     }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LoadEnd:
-    """How the loads of a run ended: in lines, by limits, and which were not as asked for, in words."""
-
-    lines: tuple[str, ...]
-    judgements: tuple[LoadJudgement, ...]
-    shortfalls: tuple[str, ...]
-
-
-def ended(folder: RunFolder, limits: Sequence[LoadLimit]) -> LoadEnd:
-    """Sum up the loads of a run of `lab load` or `lab profile`; the one without a profiler is judged."""
+def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
+    """Return the load without a profiler of a run of `lab load`, and a line for each load that fell short."""
     loads = read_run(folder).find()
-    short = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
-    clean = next((step for step in loads if not step.profiled), None)
-    if clean is None:
-        return LoadEnd((), (), tuple(short))
-    return LoadEnd(tuple(load_lines(clean)), tuple(judge_load(clean, limit) for limit in limits), tuple(short))
+    shortfalls = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
+    return next((step for step in loads if not step.profiled), None), shortfalls
 
 
 def compare_folders(
@@ -295,23 +268,30 @@ def compare_folders(
         if times > 1:
             raise PlanError(f"run {name}", "it is given twice: no run is a repeat of itself", "give each run once")
     fields = _refuse_other_conditions(left, right, despite)
-    found = compare_runs(left, right, see)
-    if not found:
+    compared = compare_runs(left, right, see)
+    if not compared:
         cause = "no load of one matches a valid one of the other"
         raise PlanError("these runs", cause, "compare runs of one experiment")
     if output is not None:
-        page = comparison_page(found, left, right, fields)
+        page = comparison_page(compared, left, right, fields)
         try:
             replace_file(output, page.encode())
         except OSError as error:
             raise PlanError(f"--output {output}", str(error.strerror), "name a file that can be written") from error
-    return found
+    return compared
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields in which runs differ besides the setting. Raises PlanError for one that was not said to."""
+    """Return the fields besides the setting in which runs differ. Raises PlanError for one that `despite` lacks.
+
+    A field such as machine.kernel is named by itself, or by a name above it: machine.
+    """
     fields = differing(left, right)
-    refused = [differs for differs in fields if not _is_within(differs.field, despite)]
+    refused = [
+        differs
+        for differs in fields
+        if not any(differs.field == name or differs.field.startswith(f"{name}.") for name in despite)
+    ]
     if refused:
         cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
         fields_of = Counter(differs.group for differs in refused)
@@ -321,21 +301,17 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
     return fields
 
 
-def _is_within(field: str, names: Sequence[str]) -> bool:
-    """Return whether a field, such as machine.kernel, is one of these names or below one of them."""
-    return any(field == name or field.startswith(f"{name}.") for name in names)
-
-
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Compare the outputs of load tools in files, and say what an audit of them finds; and judge their errors.
+    """Compare the outputs of load tools in files, judge their errors, and audit them.
 
-    Raises PlanError where a side has no output, or where no load of one may be compared with one of the other.
+    Return the text to print, or JSON, and the judgements. Raises PlanError where a side has no output, or where no load
+    of one may be compared with one of the other.
     """
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
-    texts, records, every = list[str](), [], list[Comparison]()
+    texts, records, compared = list[str](), [], list[Comparison]()
     read = {path: list(find_in(path)) for pair in pairs for side in pair for path in side}
     for a, b in pairs:
         left, right = ([out for path in side for file in read[path] for out in file.outputs] for side in (a, b))
@@ -347,28 +323,34 @@ def compare_files(
             raise PlanError(str(min(again)), "it is given on both sides", "give each run once")
         names = (", ".join(map(str, a)), ", ".join(map(str, b)))
         loads = compare_outputs(left, right, despite)
+        of_pair = [load.comparison for load in loads]
         records.append({"a": names[0], "b": names[1], "loads": as_record(loads)})
-        every += [load.comparison for load in loads]
-        texts += [f"A: {names[0]}", f"B: {names[1]}", compared_text([load.comparison for load in loads]), ""]
+        compared += of_pair
+        texts += [f"A: {names[0]}", f"B: {names[1]}", compared_text(of_pair), ""]
     audited = audit([file for path in read for file in read[path]])
     if as_json:
         document = {"schema": "compared/1", "pairs": records, "audit": json.loads(audit_json(audited))}
-        return json.dumps(document, indent=1, allow_nan=False), judge(every, ())
-    texts += ["What an audit of these files finds:", audit_text(audited).rstrip()]
-    return plain("\n".join(texts)), judge(every, ())
+        text = json.dumps(document, indent=1, allow_nan=False)
+    else:
+        text = plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))
+    return text, judge(compared, ())
 
 
-def compared_text(found: Sequence[Comparison]) -> str:
+def compared_text(compared: Sequence[Comparison]) -> str:
     """Return comparisons of runs, or of outputs, as they are printed."""
-    return "\n".join(line for of in found for line in (f"{heading(of)}:", *(f"  {text}" for text in lines(of))))
+    return "\n".join(
+        line
+        for comparison in compared
+        for line in (f"{heading(comparison)}:", *(f"  {text}" for text in lines(comparison)))
+    )
 
 
-def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Show the plan of a campaign and measure what has no result yet, unless `dry_run`; raises LabError.
+def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
+    """Print the plan of a campaign and, unless `dry_run`, measure what has no result yet. Raises LabError.
 
-    On the hosts of a fleet, where one is given, else on this machine.
+    It is measured on the hosts of a fleet where one is given, else on this machine.
     """
-    file, results = read_campaign(path), Results(RUNS)
+    results = Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, results, minutes, ordered=dry_run):
         print(line, file=out, flush=True)
@@ -377,12 +359,10 @@ def measure_campaign(path: Path, dry_run: bool, out: TextIO, fleet: Fleet | None
     with results.held():
         shown = table(jobs, out)
         try:
-            if fleet is not None:
-                from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
+            if fleet is None:
+                return carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
+            from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
 
-                ended = spread(jobs, fleet, results, shown, minutes)
-            else:
-                ended = carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
+            return spread(jobs, fleet, results, shown, minutes)
         finally:
             shown.stop()
-    return ended

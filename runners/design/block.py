@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
-from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Starts, Workload, choose_rate
+from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Workload, choose_rate
 from runners.design.session import (
     ALONE,
     FLOOR,
@@ -31,7 +31,7 @@ from runners.design.setting import Setting
 from runners.design.two_generators import TwoGenerators
 from runners.errors import PlanError
 
-#: What the labels of these roles say.
+#: Labels of the roles of faults.
 _FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
@@ -49,13 +49,12 @@ REFERENCE_TARGET = Setting("noop", "noop")
 
 @dataclass(frozen=True, slots=True)
 class FixedRate:
-    """Load several treatments at one rate: the instrument floor first, then each clean and again profiled.
+    """Load several treatments at one rate: the instrument floor first, then every treatment, clean and again profiled.
 
-    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what it reaches in a closed
-    loop, which a probe of each measures. A rate that is given needs no probe. `cold`: what each new server is sent
-    before, on an empty store and without a warm-up; what is filled is filled after it, on a new server. `sessions` are
-    measured as they are, in place of all that (see `known`). `questions` are
-    the keys of those that the block helps to answer.
+    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of what that treatment reaches
+    in a closed loop (a probe of each). With `cold`, every new server is sent that workload first, on an empty store and
+    without a warm-up; a fill follows on another new server. `sessions` are measured as they are, in place of all that
+    (see `known`). `questions` are the keys of the questions that the block helps to answer.
     """
 
     name: str
@@ -74,25 +73,23 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
-        """Measure sessions in their order, each trial at a rate of its own or in closed loop.
+        """Return a block of these sessions, in their order; trials have rates of their own, or are closed loops.
 
-        What this machine can't measure for want of a JDK or of a generator is left out.
+        Trials for which this machine has no JDK or no generator are left out.
         """
-        treatments, workload = tuple(dict.fromkeys(each.treatment for each in sessions)), sessions[0].trials[0].workload
+        treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
+        workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
         """Return a closed loop on each treatment; none where the rate is given, or all rates are known."""
         if self.rate_rps > 0 or self.sessions:
             return ()
-        shape = self._shape(PROBE, open_loop=False)
+        shape, workload = self._shape(PROBE, open_loop=False), self.workload
+        names = (step_name(PROBE, workload.name, treatment.name) for treatment in self.treatments)
         return tuple(
-            Session(
-                each,
-                (Trial(step_name(PROBE, self.workload.name, each.name), PROBE, self.workload, None, shape),),
-                self.workload.fill,
-            )
-            for each in self.treatments
+            Session(treatment, (Trial(name, PROBE, workload, None, shape),), workload.fill)
+            for treatment, name in zip(self.treatments, names, strict=True)
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
@@ -102,7 +99,7 @@ class FixedRate:
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the floor, then the loads of each treatment, all at this rate; without one the known sessions."""
+        """Return the floor, then the loads of each treatment, all at this rate; where it is None the known sessions."""
         if rate is None:
             return self.sessions
         floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, self._idle, rate, self._shape(FLOOR))
@@ -124,26 +121,25 @@ class FixedRate:
 
     @property
     def _idle(self) -> Workload:
-        """What the server that does nothing is sent: the same, but not what only somebody else's server knows."""
-        foreign = any(each.target is not None for each in self.treatments)
+        """The requests to the server that does nothing: the workload, or a GET in place of that of a target."""
+        foreign = any(treatment.target is not None for treatment in self.treatments)
         return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
 
     def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
         warmup_s, duration_s = self.size.times_s(role, open_loop)
         return Shape(self.connections, self.threads, duration_s, warmup_s)
 
-    def compared(self, name: str, starts: Starts, margin: float, questions: tuple[str, ...]) -> Interleaved:
-        """Compare the treatments by one schedule too, at a rate that follows from what this block's probes reach."""
+    def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
+        """Return a comparison of the treatments by one schedule, at a rate that follows from this block's probes."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
-            self.treatments, self.treatments[0].name, self.workload, replace(self.size, probe_s=starts.server_s),
-            starts.shape(self.connections, self.threads), starts=starts.count, margin=margin,
-            at_once=MOST_AT_ONCE, solo=False, loops=False, like=self, questions=questions,
+            self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
+            starts=size.starts, margin=margin, at_once=MOST_AT_ONCE, solo=False, loops=False, like=self,
+            questions=questions,
         )  # fmt: skip
 
     @property
     def planned_s(self) -> float:
-        """The seconds of all trials, whatever their rate will be."""
         return planned_s(self.sessions or (*self.probes(), *self.loads(Rate(1.0, "not known yet"))))
 
 
@@ -151,10 +147,9 @@ class FixedRate:
 class FaultInjection:
     """Load one warm server by each generator in turn while faults happen to it.
 
-    Trials are named after the generator; an empty one is the run's own, and its trial is named after the treatment.
-    The rate is `rate_rps`, or where that is 0 `share` of what the closed loop of the warm-up reached; generators in
-    `without_rate` send in closed loop. `shape` is that of each load, with its length and warm-up; the last of
-    the faults may go on until after its end.
+    Trials are named after the generator; an empty name stands for the run's own, and its trial is named after the
+    treatment. The rate is `rate_rps`, or where that is 0 `share` of what the closed loop of the warm-up reached;
+    generators in `without_rate` send in closed loop. `shape` is that of every load; the last fault may outlast it.
     """
 
     name: str
@@ -172,21 +167,18 @@ class FaultInjection:
 
     @property
     def role(self) -> str:
-        """The role of its trials, by the fault."""
         return OUTAGE if any(isinstance(fault, KillNode) for fault in self.faults) else STALL
 
     def warm_up(self) -> Session:
-        """Return the closed loop that warms the server and shows what it reaches."""
         return Session(self.treatment, (self._warming,), warm_up=self._warming)
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """Return the load of each generator with all faults."""
         return tuple(
-            Session(self.treatment, (self._load(each, rate),), warm_up=self._warming) for each in self.generators
+            Session(self.treatment, (self._load(generator, rate),), warm_up=self._warming)
+            for generator in self.generators
         )
 
     def rate(self, reached_rps: float) -> Rate:
-        """Return the rate of the loads, from what the warm-up reached."""
         if self.rate_rps > 0:
             return Rate(self.rate_rps, "fixed")
         return Rate(float(f"{self.share * reached_rps:.2g}"), f"{self.share:.0%} of what a closed loop reached")
@@ -208,7 +200,6 @@ class FaultInjection:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the warm-up and of each load."""
         return planned_s((self.warm_up(), *self.loads(Rate(1.0, "not known yet"))))
 
 
@@ -220,16 +211,14 @@ class Interleaved:
     are idle, for so long, in a random order: latency and CPU time are compared by request, throughput by slices.
 
     With `control` a second process of the baseline is one of them, by request also a server that does nothing.
-    `shape` is that of each start's load, with the connections to each; `rate_rps` is offered to each treatment, 0:
-    so much that all together take half of the core, or MOST_SHARED_RPS in all. `at_once`: so many treatments share
-    a start with the baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that
-    decides, `margin` the relative change that would matter. With `until`, the block ends as soon as the primary
-    quantity of each treatment is known to differ or to be the same within the margin, and `starts` are the most
-    that it makes (see analysis.treatments). With `solo`, each treatment is loaded alone at the rate too, for its
-    level; with `loops` in closed loop, for its throughput. `cold` names those that are neither filled nor warmed
-    before. `like`:
-    the block before this one whose probes, or whose given rate, the rate follows from. Raises PlanError for
-    treatments that can't be compared.
+    `shape` is the load of a start, with the connections to each server; `rate_rps` is offered to each treatment, 0: so
+    much that all together take half of the core, or MOST_SHARED_RPS in all. `at_once` treatments share a start with the
+    baseline and its control, in an incomplete block design; 0: all. `primary` is the quantity that decides, `margin`
+    the relative change that would matter. With `until`, the block ends as soon as the primary quantity of every
+    treatment is known to differ or to be the same within the margin, after `starts` at the latest (see
+    analysis.treatments). With `solo`, every treatment is also loaded alone at the rate, for its level; with `loops` in
+    closed loop, for its throughput. Treatments named in `cold` are neither filled nor warmed. `like`: an earlier block,
+    from whose probes or given rate the rate follows. Raises PlanError for treatments that can't be compared.
     """
 
     name: str
@@ -255,7 +244,7 @@ class Interleaved:
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [each.name for each in self.treatments]
+        names = [treatment.name for treatment in self.treatments]
         if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
             cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
             raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
@@ -265,7 +254,7 @@ class Interleaved:
     @property
     def ordered(self) -> tuple[Setting, ...]:
         """The treatments, the baseline first."""
-        return tuple(sorted(self.treatments, key=lambda each: each.name != self.baseline))
+        return tuple(sorted(self.treatments, key=lambda treatment: treatment.name != self.baseline))
 
     @property
     def control_setting(self) -> Setting | None:
@@ -276,14 +265,15 @@ class Interleaved:
     @property
     def reference(self) -> Setting | None:
         """The server that does nothing, unless it is one of the treatments; none in closed loop."""
-        known = self.slice_s > 0 or any(each.name == REFERENCE_TARGET.name for each in self.treatments)
+        known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
         """Return a closed loop on each treatment, warm; none where the rate is given, or none is needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
-        return tuple(WarmServer(each, self.workload, self.size).warm_up(self.shape) for each in self.ordered)
+        servers = (WarmServer(treatment, self.workload, self.size) for treatment in self.ordered)
+        return tuple(server.warm_up(self.shape) for server in servers)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
         """Return the rate of each treatment, from what each reached in a closed loop; None for a closed loop."""
@@ -301,10 +291,10 @@ class Interleaved:
         return Rate(float(f"{rps:.2g}"), f"all together take at most {MOST_UTILISATION:.0%} of the core")
 
     def _members(self, treatments: tuple[Setting, ...]) -> tuple[Setting, ...]:
-        return (*treatments, *(each for each in (self.control_setting, self.reference) if each is not None))
+        return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield every start: each treatment is in `starts` of them, and the baseline in all."""
+        """Yield every start. A treatment takes part in `starts` of them, the baseline in all."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):
@@ -314,22 +304,23 @@ class Interleaved:
                 yield self._start(number, (first, *chosen[at : at + most]), rate)
 
     def _start(self, number: int, treatments: tuple[Setting, ...], rate: Rate | None) -> SharedSession:
-        """Return a start of these treatments, in an order that the seed and its number give."""
+        """Return start `number` of these treatments, in an order that follows from the seed and the number."""
         name = step_name(self.name, f"{number:02d}")
         alone = Shape(self.shape.connections, self.shape.threads, min(MOST_ALONE_S, self.size.probe_s), 0.0)
-        foreign = any(each.target is not None for each in self.treatments)
+        foreign = any(treatment.target is not None for treatment in self.treatments)
         members = []
-        for each in self._members(treatments):
-            idle = replace(GET if foreign else self.workload, filled_keys=0)
-            workload = idle if each == self.reference else self.workload
-            if each.name in self.cold:
+        for treatment in self._members(treatments):
+            idle, cold = treatment == self.reference, treatment.name in self.cold
+            workload = GET if idle and foreign else self.workload
+            if idle or cold:
                 workload = replace(workload, filled_keys=0)
-            loop = Trial(step_name(name, ALONE, each.name), ALONE, workload, None, alone)
-            solo = None
-            if rate and self.solo and each != self.reference:
+            loop = solo = None
+            if rate and self.loops:
+                loop = Trial(step_name(name, ALONE, treatment.name), ALONE, workload, None, alone)
+            if rate and self.solo and not idle:
                 shape = replace(alone, warmup_s=SOLO_WARMUP_S)
-                solo = Trial(step_name(name, SOLO, each.name), SOLO, workload, rate, shape)
-            members.append(Member(each, workload, loop if rate and self.loops else None, solo, each.name in self.cold))
+                solo = Trial(step_name(name, SOLO, treatment.name), SOLO, workload, rate, shape)
+            members.append(Member(treatment, workload, loop, solo, cold))
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
@@ -339,7 +330,7 @@ class Interleaved:
         )
 
     def within(self, minutes: float) -> Interleaved:
-        """As many starts as fit into a budget. Raises PlanError when they are too few for a verdict."""
+        """Return the block with as many starts as fit into a budget. Raises PlanError for too few for a verdict."""
         start_s = self._starts_s / self.starts
         # a budget that starts fill to the microsecond is filled, however their seconds were summed up
         starts = int((minutes * 60 - planned_s(self.probes())) / start_s + 1e-6)
@@ -354,9 +345,7 @@ class Interleaved:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the probes and of every start."""
         return planned_s(self.probes()) + self._starts_s
 
 
-#: One member of it per type of block.
 Block = FixedRate | FaultInjection | KneeSearch | Ladder | Interleaved | TwoGenerators

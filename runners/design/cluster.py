@@ -23,15 +23,15 @@ FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 #: One node that is alone, as the report measured it again at its end.
 ONE = "one-node"
-#: How many of three replicas must have responded, and whether a thread of the node waits for each.
+#: Whether a thread of the node waits for each replica, and how many of the three must have responded.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
 SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return threads of a node's pool before and after, for a machine with so many cores for the server.
+    """Return the threads of a node's pool before and after the changes, for this number of the server's cores.
 
-    Two a core and at most as published; the ratio of the two stays as published.
+    After the changes THREADS_A_CORE a core, at most as many as published; before in the published ratio to that.
     """
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
@@ -56,38 +56,29 @@ def alone(cores: int) -> Setting:
 def replicated(name: str, cores: int) -> Setting:
     """Return one of REPLICATED: the same three nodes with a copy of each key on all of them."""
     client, _, acks = name.partition("-")
+    ack, _, copies = acks.partition("of")
     pool = threads(cores)[1]
     between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
-    return Setting(name, ENGINE, (*_node(pool), *_acks(acks), *between), nodes=NODES, all_cores=True)
+    flags = (*_node(pool), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
+    return Setting(name, ENGINE, flags, nodes=NODES, all_cores=True)
 
 
 def setting(name: str, cores: int) -> Setting:
-    """Any setting of three nodes in one JVM by its name."""
     return replicated(name, cores) if name in REPLICATED else sharded(name, cores)
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return one of OUTAGES as one node of three processes; where the others are is added when they are started.
+    """Return a node of a cluster of three processes, sharded or with copies; the start adds the others' addresses.
 
     It keeps a log, so that a killed node loses nothing.
     """
-    whole = sharded(NEW, cores) if name == SHARDED else replicated(name, cores)
-    return Setting(
-        name,
-        ENGINE,
-        tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL))),
-        processes=NODES,
-        all_cores=True,
-    )
+    whole = setting(NEW if name == SHARDED else name, cores)
+    flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
+    return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)
 
 
 def _node(pool: int) -> tuple[str, ...]:
-    """Give a node as the report had it: a pool with a bounded queue that refuses, and a store that flushes at 1 MiB."""
+    """Return the flags of the report's node: a pool with a bounded queue that refuses, and a flush at 1 MiB."""
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
     store = (f"{flag}={OLD_LSM[flag]}" for flag in (WAL, FLUSH))
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)
-
-
-def _acks(acks: str) -> tuple[str, ...]:
-    ack, _, of = acks.partition("of")
-    return (f"--replication-from={of}", f"--replication-ack={ack}")

@@ -1,4 +1,4 @@
-"""What `target.yaml` may hold, as typed records, and what of it contradicts itself; errors name line and key."""
+"""The form of `target.yaml` as typed records, and its contradictions; errors name line and key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -145,7 +145,7 @@ class Target(Struct, frozen=True):
     ] = msgspec.field(default_factory=dict)
 
 
-#: What to write, by the last key of what is wrong.
+#: Remedies by the last key of an error.
 _REMEDIES = {
     "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
     "url": "write where it responds, as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
@@ -170,35 +170,40 @@ _REMEDIES = {
 }
 
 
-def _contradictions(target: Target) -> Iterator[Fault]:
-    """Yield what each part allows and the whole does not: keys, cause and remedy."""
+NO_ADDRESS = "it has no host, or no port that there can be"
+
+
+def address_of(url: str) -> SplitResult | None:
+    """Split a URL; None without a host, or with a port that there can't be."""
     try:
-        address = urlsplit(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
-        fine = bool(address.hostname) and address.port != 0
+        address = urlsplit(url)
+        return address if address.hostname and address.port != 0 else None
     except ValueError:
-        fine = False
+        return None
+
+
+def _contradictions(target: Target) -> Iterator[Fault]:
+    """Yield the contradictions between parts of a file: keys, cause and remedy."""
+    address = address_of(target.url.replace(PORT, "1").replace(HOST, LOOPBACK))
     if target.url.startswith(UNIX):
         if target.pprof:
             yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
-    elif not fine:
-        yield ("url",), "it has no host, or no port that there can be", _REMEDIES["url"]
+    elif address is None:
+        yield ("url",), NO_ADDRESS, _REMEDIES["url"]
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
         yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
     if target.command is not None and not target.command:
         yield ("command",), "it is empty", _REMEDIES["command"]
     given = (*(target.command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
-    for each in (PORT, SOCKET):
-        if any(each in text for text in given) != (each in target.url):
-            cause = f"{each} in it and in command or environment need each other"
-            yield ("url",), cause, f"write {each} in both, or in none"
+    for mark in (PORT, SOCKET):
+        if any(mark in text for text in given) != (mark in target.url):
+            cause = f"{mark} in it and in command or environment need each other"
+            yield ("url",), cause, f"write {mark} in both, or in none"
     if SOCKET in target.url and target.url != UNIX + SOCKET:
         yield ("url",), "{socket} is a whole path", "write unix:{socket}"
     if PORT in target.url and target.ready is not None and target.ready.port is not None:
-        yield (
-            ("ready", "port"),
-            "the port is another one in each start",
-            "leave `ready` out: the url's port is looked at",
-        )
+        remedy = "leave `ready` out: the url's port is looked at"
+        yield ("ready", "port"), "the port is another one in each start", remedy
     if target.command is None:
         for key in ("environment", "data", "cpus", "build", "fill"):
             if getattr(target, key):
@@ -212,7 +217,7 @@ def _contradictions(target: Target) -> Iterator[Fault]:
         if not parts or Path(target.data).is_absolute() or ".." in parts:
             yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
     if target.fill is not None:
-        yield from _of_fill(target.fill, target)
+        yield from _fill_faults(target.fill, target)
     # a pattern's $ also fits before a last line break
     for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
         if not text.isprintable():
@@ -233,19 +238,19 @@ def _contradictions(target: Target) -> Iterator[Fault]:
             except re.error as error:
                 yield ("categories", category), f"{pattern} is no regular expression ({error})", "correct it"
     for name, workload in target.workloads.items():
-        yield from _of_workload(("workloads", name), workload, target)
+        yield from _workload_faults(("workloads", name), workload, target)
 
 
-def _of_fill(fill: Fill, target: Target) -> Iterator[Fault]:
+def _fill_faults(fill: Fill, target: Target) -> Iterator[Fault]:
     if (fill.workload is None) == (not fill.command):
         yield ("fill",), "it needs a workload or a command, and not both", _REMEDIES["fill"]
         return
     if fill.workload is None:
         if fill.keys:
             yield ("fill", "keys"), "a command makes its requests whole: keys don't reach it", "leave it out"
-        for each in (PORT, SOCKET):
-            if any(each in text for text in fill.command) and each not in target.url:
-                yield ("fill", "command"), f"{each} is in it and not in url", f"write {each} in both, or in none"
+        for mark in (PORT, SOCKET):
+            if any(mark in text for text in fill.command) and mark not in target.url:
+                yield ("fill", "command"), f"{mark} is in it and not in url", f"write {mark} in both, or in none"
         return
     workload = target.workloads.get(fill.workload)
     if workload is None:
@@ -259,11 +264,11 @@ def _of_fill(fill: Fill, target: Target) -> Iterator[Fault]:
 
 
 def _template(workload: TargetWorkload) -> str:
-    """Return all text of a workload's request in which placeholders count."""
+    """Return the text of a workload's request in which placeholders may stand: path and body."""
     return f"{workload.path or ''} {workload.body_text or ''}"
 
 
-def _of_workload(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
+def _workload_faults(keys: tuple[str, str], workload: TargetWorkload, target: Target) -> Iterator[Fault]:
     if (workload.script is None) == (workload.path is None):
         yield keys, "it needs a path or a script, and not both", "write path: / or script: requests.lua"
         return

@@ -1,7 +1,7 @@
-"""Describe an experiment: its title, its parameters, each with its range, and the blocks that it measures.
+"""Describe an experiment: its title, its parameters with their ranges, and the blocks that it measures.
 
-An experiment is a notebook, or a command such as `lab knee`. What every experiment on one server understands stands
-here; what one alone understands stands in its file.
+An experiment is a notebook, or a command such as `lab knee`. Parameters of several experiments stand here, those of one
+in its file.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One knob: its default fixes the type; `choices` or `low`..`high` its range.
+    """One parameter: its default fixes the type; `choices` or `low`..`high` its range.
 
     With `several`, the value is a comma-separated list of distinct choices; ALL where every choice is the default.
-    `read` makes what a text stands for, and raises PlanError where it stands for nothing; `kept` writes the text as a
-    run keeps it, with whole paths.
+    `read` checks a text, and raises PlanError; `kept` returns the text that a run keeps, with whole paths.
     """
 
     name: str
@@ -50,17 +49,14 @@ class Parameter:
 
     @classmethod
     def profile(cls, events: str) -> Parameter:
-        """Return the parameter that says what is profiled, with its default."""
         return cls("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
 
     @classmethod
     def heap(cls, default: int, meaning: str = "the server's heap") -> Parameter:
-        """Return the parameter that says how large a JVM's heap is, with its default."""
         return cls("heap_mb", default, meaning, "MiB", low=16, high=65_536)
 
     @classmethod
     def connections(cls, default: int, meaning: str) -> Parameter:
-        """Return the parameter that says over how many connections a load is sent, with its default."""
         return cls("connections", default, meaning, "connections", low=1, high=10_000)
 
     @property
@@ -73,7 +69,7 @@ class Parameter:
         )
 
     def parse(self, value: object) -> Value:
-        """`value` (of the right type, or its text) as this parameter's type. Raises PlanError."""
+        """Return `value`, of the right type or its text, as this parameter's type. Raises PlanError."""
         parsed = self._typed(value)
         if self.choices:
             self._check_choices(str(parsed))
@@ -116,7 +112,7 @@ class Parameter:
 
 
 def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> dict[str, Value]:
-    """Return all parameters, defaults filled in. Raises PlanError with the list of valid ones for an unknown name."""
+    """Return the values of all parameters, with defaults. Raises PlanError that lists them for an unknown name."""
     known = {parameter.name: parameter for parameter in parameters}
     for name in given:
         if name not in known:
@@ -127,7 +123,7 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
-    """Return a line for each parameter: name, default, meaning, range."""
+    """Return a line of text for each parameter: name, default, meaning, range."""
     return "\n".join(
         f"  {parameter.name}={parameter.default}  {parameter.meaning} ({parameter.range_text})"
         for parameter in parameters
@@ -135,7 +131,7 @@ def describe(parameters: Sequence[Parameter]) -> str:
 
 
 def listed(value: Value) -> tuple[str, ...]:
-    """Return the parts of a parameter that is a list; none where it says so."""
+    """Return the items of a comma-separated value; none for `none`."""
     return tuple(part for part in str(value).split(",") if part not in ("", "none"))
 
 
@@ -145,16 +141,15 @@ GENERATORS = ("truepace", "wrk2")
 
 
 def common(*names: str) -> tuple[Parameter, ...]:
-    """Return the common parameters of these names."""
-    return tuple(next(each for each in COMMON if each.name == name) for name in names)
+    known = {parameter.name: parameter for parameter in COMMON}
+    return tuple(known[name] for name in names)
 
 
 def without(parameters: Sequence[Parameter], *names: str) -> tuple[Parameter, ...]:
-    """Return the parameters but those of these names."""
-    return tuple(each for each in parameters if each.name not in names)
+    return tuple(parameter for parameter in parameters if parameter.name not in names)
 
 
-#: What every experiment on one server understands.
+#: Parameters of every experiment on one server.
 COMMON = (
     Parameter("size", "quick", "how long it runs", choices=tuple(SIZES)),
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
@@ -166,13 +161,13 @@ COMMON = (
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
 
-#: What an experiment on stores understands that can also be made on anybody's servers.
+#: Of an experiment on stores that can also be made on anybody's servers.
 TARGET = Parameter(
     "target", "", "other servers in place of the stores: descriptions, apart by commas", read=targets_of,
     kept=whole_paths,
 )  # fmt: skip
 
-#: Ladders: one engine, a number of connections, and what must be kept.
+#: Of ladders: one engine, a number of connections, and the objective.
 LADDER = (
     *without(COMMON, "engines", "profile"),
     Parameter.profile("cpu,alloc"),
@@ -181,12 +176,12 @@ LADDER = (
 
 
 def setting_of(text: str) -> Setting:
-    """Return the setting that a text stands for, of an engine that there is or `target=FILE`. Raises PlanError."""
+    """Read the setting of a text: an engine with its flags, or `target=FILE`. Raises PlanError."""
     target = target_of(text)
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
 
-#: One load, said in full, on servers that are settings: `lab knee`, and experiment 09.
+#: Of one load on servers that are settings: `lab knee`, and experiment 09.
 ONE_LOAD = (
     *without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
@@ -194,7 +189,6 @@ ONE_LOAD = (
     Parameter("threads", 1, "threads of the generator", "threads", low=1, high=256),
 )
 
-#: Who sends a load, and who may reach its server.
 SHARES = Parameter(
     "shares", 0, "generators that share a load, in a fleet on other hosts; 0: one with the server", low=0, high=1000
 )
@@ -203,15 +197,14 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Give the workload of that name: of the lab, or where the settings are targets the one that all of them describe.
+    """Return the workload of this name: of the lab, or the one that all settings describe that are targets.
 
     Raises PlanError.
     """
-    files = [target_of(text) for text in settings]
-    targets = [file for file in files if file is not None]
+    targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
         return WORKLOADS[name]
-    if len(targets) < len(files):
+    if len(targets) < len(settings):
         raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
     workload = shared_workload(name, targets)
     _refuse_one_port(targets)
@@ -219,7 +212,7 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
 
 
 def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
-    """Servers that are compared are up at once. Raises PlanError for two that would listen on one port."""
+    """Raise PlanError for two targets that would listen on one port: servers that are compared are up at once."""
     paths: dict[str, Path] = {}
     names: dict[str, str] = {}
     for file in targets:
@@ -234,7 +227,7 @@ def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
 
 
 class Extent(StrEnum):
-    """What a size may have less of than was published."""
+    """What a size can have less of than was published."""
 
     LENGTH_S = "length of a load"
     DATA_BYTES = "data in the store"
@@ -242,7 +235,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What a size has less of than the published one: how much here, how much there, of which workload."""
+    """The extent of a workload here, and the larger one of the published size."""
 
     extent: Extent
     workload: str
@@ -251,7 +244,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return the most of each extent by workload: of loads at one rate, and of what is filled before."""
+    """Return the longest load at one rate and the largest fill of every workload."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:
@@ -271,9 +264,9 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 class Experiment:
     """One numbered notebook, or with an empty `notebook` a command. `published` names the report that it reproduces.
 
-    `blocks` gives what is measured, from checked parameters; None for one that looks at other runs, and has no size.
-    `workloads` are those that console outputs of the report are compared with. `own_servers` says why it can't be made
-    on anybody's servers, where its parameters have no target.
+    `blocks` plans a run from checked parameters; None for an experiment that looks at other runs, and has no size.
+    Console outputs of the report are compared with the `workloads`. `own_servers` says why it can't be made on
+    anybody's servers, where its parameters have no target.
     """
 
     number: str
@@ -291,9 +284,7 @@ class Experiment:
         return self.blocks is not None
 
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
-        """Return the blocks that it measures with these checked parameters. Raises PlanError for what can't be
-        measured.
-        """
+        """Return the blocks of a run with these checked parameters. Raises PlanError for what can't be measured."""
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
@@ -301,9 +292,9 @@ class Experiment:
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return what a run with these parameters has less of than the published size, by the plans of both.
+        """Return the extents in which a run with these parameters is smaller than the published size, by both plans.
 
-        None for an experiment that reproduces no report, or where the published size has other blocks.
+        Empty for an experiment that reproduces no report, or where the published size has other blocks.
         """
         if not self.published or "size" not in asked:
             return ()
@@ -315,11 +306,11 @@ class Experiment:
         )
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
-        """Return what a run folder's name says of the size; an experiment that measures nothing has none."""
+        """Return the size for a run folder's name; `all` for an experiment that measures nothing."""
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """Check parameters, with defaults for what is not given. Raises PlanError with those that there are."""
+        """Return checked parameters, with defaults for those not given. Raises PlanError that lists them."""
         if TARGET.name in given and TARGET not in self.parameters:
             cause = self.own_servers or "its server is named by --target"
             remedy = "lab run 01 or 04 -p target=a.yaml, or lab load, knee, profile or compare --target"
@@ -327,12 +318,11 @@ class Experiment:
         return validate(self.parameters, given)
 
     def changed(self, parameters: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the parameters that are not at their defaults."""
         defaults = {parameter.name: parameter.default for parameter in self.parameters}
         return {name: value for name, value in parameters.items() if value != defaults[name]}
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
-        """Return the line that makes this run again: what differs from the defaults is spelled out."""
+        """Return the command line of this run, with the parameters that differ from their defaults."""
         sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = self.changed(parameters).items()
         given = [f"-p {shlex.quote(f'{name}={value}')}" for name, value in changed if name != "size"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runners.design.load import Rate, Shape, Size, Workload
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
@@ -40,57 +40,15 @@ CLOSED_S = 2.0  # of a closed loop on a warm server
 LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known when the knee is
 
 
-@dataclass(frozen=True, slots=True)
-class LadderSize:
-    """One size. `knee_minutes` 0: no search, the rates are shares of what a closed loop reached.
-
-    `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before each longer step at a rate.
-    `shares` are the rates, `profiled` those that are measured once more with the profiler, None: each of them. Of the
-    published rates that are within reach at most `published` are offered too, those nearest to the knee, for
-    `published_s`: what is compared with a published run lasts as long as that did. With `beyond`, the lowest published
-    rate above the knee is within reach, however high it is, and none above it. Those with the profiler last
-    `profiled_s`. A search of several servers divides its minutes among so many `starts`.
-    """
-
-    knee_minutes: float
-    probe_s: float
-    probe_warmup_s: float
-    shares: tuple[float, ...]
-    profiled: tuple[float, ...] | None
-    step_s: float
-    precision: float = 0.05
-    published: int = 99
-    starts: int = 1
-    profiled_s: float | None = None  # None: as the others
-    published_s: float | None = None  # None: as the others
-    beyond: bool = False
-
-    def shape(self, connections: int) -> Shape:
-        """Return the load of one rate step."""
-        return Shape(connections, 1, self.step_s, self.probe_warmup_s)
-
-
 def most_again(steps: int) -> int:
-    """Return how many of so many rate steps may be offered once more, where the generator was late: a third, rounded
-    up.
-    """
+    """Return how many of `steps` rate steps are offered again at most where the generator was late: a third of them."""
     return -(-steps // 3)
 
 
-LADDERS = {
-    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": LadderSize(0.57, 0.4, 0.5, (0.3, 0.6), (0.3, 0.6), 2.2, precision=0.15, published=1, profiled_s=11.0),
-    "published": LadderSize(
-        2, 0.5, 1.0, (0.3, 0.6), (0.3, 0.6), 10.0, precision=0.1, profiled_s=20.0, published_s=60.0, beyond=True
-    ),
-    "full": LadderSize(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
-}
-
-
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Of the published rates within reach those nearest to the knee, lowest first.
+    """Return the `most` published rates within reach that are nearest to the knee, lowest first.
 
-    Within reach are those up to MOST_SHARE of the knee; with `beyond` those up to the knee and the next one above it.
+    Within reach are rates up to MOST_SHARE of the knee; with `beyond` rates up to the knee and the next one above it.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -105,11 +63,11 @@ def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence
     """
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
-    return sorted({*within, *(rps for rps in own if all(abs(rps / each - 1) > _SAME for each in within))})
+    return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
 
 
 def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """Of these rates those nearest to shares of the base, each once; every one for None."""
+    """Return the rates nearest to shares of the base, without repeats; all rates where `shares` is None."""
     if shares is None:
         return list(rates)
     return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
@@ -117,7 +75,7 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """The one server of a search or a ladder: what is filled and sent before its first rate step.
+    """A server of a search or a ladder: its treatment, its fill, and the closed loop before its first rate step.
 
     `start`: which of its fresh starts, counted from 1.
     """
@@ -129,7 +87,7 @@ class WarmServer:
 
     @property
     def name(self) -> str:
-        """Name the workload and the treatment, as the names of steps do."""
+        """The workload and the treatment, as in the names of steps."""
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:
@@ -198,26 +156,23 @@ class KneeSearch:
 
     @property
     def servers(self) -> tuple[WarmServer, ...]:
-        """All servers, the first one first."""
         return (self.server, *self.others)
 
     def started(self, start: int) -> tuple[WarmServer, ...]:
-        """Return a fresh start of all servers, counted from 1."""
+        """Return all servers of a start; starts count from 1."""
         return tuple(replace(server, start=start) for server in self.servers)
 
     @property
     def workload(self) -> Workload:
-        """What every step sends."""
         return self.server.workload
 
     @property
     def step_s(self) -> float:
-        """The seconds of one short step."""
         return self.shape.duration_s or SEARCH_STEP_S
 
     @property
     def batch_s(self) -> float:
-        """The seconds that one load is planned to take."""
+        """The planned seconds of one load."""
         return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
 
     @property
@@ -234,25 +189,25 @@ class KneeSearch:
 
     @property
     def least_minutes(self) -> float:
-        """The minutes below which a search can't find and confirm anything."""
+        """The least budget, in minutes, in which a search can find and confirm a knee."""
         longer_s = self.confirming(self.server, 1, 1.0).planned_s
         batches = max(FEWEST_BATCHES, self.starts)
         return (batches * self.batch_s + self.closed_loop(self.server).planned_s + FEWEST_CONFIRMING * longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of loads on one server that may be over when a start ends; the first has one load more."""
+        """Return the seconds of loads on one server by which a start ends; the first start has one load more."""
         return self.batch_s + (self.minutes * 60 - self.confirming_s - self.batch_s) * start / self.starts
 
     def warm_up(self, server: WarmServer) -> Session:
-        """Return the closed loop on a server; the others' follow the first with it up."""
+        """Return the closed loop on a server; the servers warmed before it stay up."""
         return self._while_others_idle(server.warm_up(self.shape), server)
 
     def closed_loop(self, server: WarmServer) -> Session:
-        """Return the closed loop on a warm server, more than which no load over as many connections achieves."""
+        """Return the closed loop on a warm server: the most that any load over as many connections achieves."""
         return self._while_others_idle(server.closed_loop(self.shape), server)
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return the load of that number, with its rates in an order that the seed and the number give."""
+        """Return load number `index`, with its rates in an order that follows from the seed and the number."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -264,7 +219,7 @@ class KneeSearch:
         return self._while_others_idle(server.session(trial), server)
 
     def confirming(self, server: WarmServer, index: int, rps: float) -> Session:
-        """Return the longer step of that number, at a rate below or above a knee."""
+        """Return longer step number `index`, at a rate below or above a knee."""
         name = step_name(RATE_STEP, server.name, "confirming", f"{index:02d}")
         shape = replace(self.shape, duration_s=self.confirm_s, warmup_s=0.0)
         rate = Rate(rps, "a longer step, to confirm a knee")
@@ -316,7 +271,6 @@ class Ladder:
 
     @property
     def workload(self) -> Workload:
-        """What every step sends."""
         return self.server.workload
 
     @property
@@ -325,7 +279,7 @@ class Ladder:
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
-        """Return the rate step of that number; `more` goes to its name."""
+        """Return rate step number `index`; `more` is added to its name."""
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
             shape = replace(shape, duration_s=self.published_s)
@@ -352,12 +306,11 @@ class Ladder:
 
     @property
     def steps_s(self) -> float:
-        """The seconds of the steps alone."""
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
         longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
         own_s, published_s = (
-            _rate_step(self.server, self.ladder, each, 1, 1.0).planned_s for each in (self.shape, longer)
+            _rate_step(self.server, self.ladder, shape, 1, 1.0).planned_s for shape in (self.shape, longer)
         )
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))
@@ -371,55 +324,82 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """What is alike in the searches and ladders around a knee of one experiment. Each is as long as its size says."""
+    """The searches and ladders around the knees of one experiment in one size: how long they are, and what is alike.
 
-    size: LadderSize
-    objective: Objective
-    connections: int
+    `knee_minutes` is the budget of a search for each server, which `starts` share; 0: no search, rates are shares of
+    what a closed loop reached. `probe_s` are the seconds of a short step of the search, `probe_warmup_s` those before
+    each longer step at a rate. `shares`, `profiled`, `most_published`, `published_s` and `beyond` are those of a
+    Ladder; without shares there is the search alone. The last five fields are an experiment's own.
+    """
+
+    knee_minutes: float
+    probe_s: float
+    probe_warmup_s: float
+    shares: tuple[float, ...]
+    profiled: tuple[float, ...] | None
+    step_s: float
+    precision: float = 0.05
+    most_published: int = 99
+    starts: int = 1
+    profiled_s: float | None = None
+    published_s: float | None = None
+    beyond: bool = False
+    objective: Objective = field(default_factory=Objective)
+    connections: int = 1
     published: tuple[tuple[str, float], ...] = ()
     profile: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
 
-    def of(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
+    def shape(self, connections: int) -> Shape:
+        return Shape(connections, 1, self.step_s, self.probe_warmup_s)
+
+    def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
         """Return a ladder around the knee of a server; a size without shares has the search alone."""
         search = self._search(name, title, 1, server)
-        return search if search and not self.size.shares else self._rates(name, title, server, search=search)
+        return search if search and not self.shares else self._ladder(name, title, server, search=search)
 
-    def of_each(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """Return one search that pairs several servers, then rates around the knee of each, as the size has time for
-        them.
+    def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
+        """Return one search of several servers, then a ladder around the knee of each, if the size has shares.
 
         A size without a search has rates at shares of what a closed loop reached.
         """
-        search = self._search(name, title, self.size.starts, *servers)
+        search = self._search(name, title, self.starts, *servers)
         ladders = [
-            self._rates(
+            self._ladder(
                 step_name(name, "rates", server.treatment.name),
                 f"{title}: rates around that of {server.treatment.name}",
                 server,
                 like=search,
             )
-            for server in (servers if self.size.shares else ())
+            for server in (servers if self.shares else ())
         ]
         return (*((search,) if search else ()), *ladders)
 
     def _search(self, name: str, title: str, starts: int, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
-        if not self.size.knee_minutes:
+        if not self.knee_minutes:
             return None
         return KneeSearch(
-            name, title, server, self.objective, self.size.knee_minutes, Shape(self.connections, 1, self.size.probe_s),
-            precision=self.size.precision, questions=self.questions, others=others, starts=starts,
+            name, title, server, self.objective, self.knee_minutes, Shape(self.connections, 1, self.probe_s),
+            precision=self.precision, questions=self.questions, others=others, starts=starts,
         )  # fmt: skip
 
-    def _rates(
+    def _ladder(
         self, name: str, title: str, server: WarmServer,
         search: KneeSearch | None = None, like: KneeSearch | None = None,
     ) -> Ladder:  # fmt: skip
-        size = self.size
         return Ladder(
-            name, title, server, size.shape(self.connections), search=search, shares=size.shares,
-            like=like, objective=self.objective, published=self.published, most_published=size.published,
-            published_s=size.published_s, beyond=size.beyond, profile=self.profile, profiled=size.profiled,
-            profiled_s=size.profiled_s,
-            questions=self.questions,
+            name, title, server, self.shape(self.connections), search=search, shares=self.shares, like=like,
+            objective=self.objective, published=self.published, most_published=self.most_published,
+            published_s=self.published_s, beyond=self.beyond, profile=self.profile, profiled=self.profiled,
+            profiled_s=self.profiled_s, questions=self.questions,
         )  # fmt: skip
+
+
+LADDERS = {
+    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
+    "quick": AroundTheKnee(0.57, 0.4, 0.5, (0.3, 0.6), (0.3, 0.6), 2.2, 0.15, most_published=1, profiled_s=11.0),
+    "published": AroundTheKnee(
+        2, 0.5, 1.0, (0.3, 0.6), (0.3, 0.6), 10.0, 0.1, profiled_s=20.0, published_s=60.0, beyond=True
+    ),
+    "full": AroundTheKnee(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
+}

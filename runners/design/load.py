@@ -20,12 +20,11 @@ HALF_ABSENT = "get-half"
 class Workload:
     """What one load sends.
 
-    `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the
-    offered rate it was run at. `filled_keys` is how many keys the store must hold before, ids from 1, each with a value
-    of `filled_value_bytes`. `arguments` go to the script. `published_rates` are outputs of a ladder, a rate each.
-    `rewrites` is how often the fill writes each key again, and then waits until the store is at rest. `fill_with` sends
-    the requests that write the keys, one each; None: those of the lab's own server. `script` None: GET `path`, the same
-    again and again.
+    `published` names the console output of the report that used it (`report-1/put`), `published_rate_rps` the offered
+    rate of that output, `published_rates` the outputs of a ladder. `script` None: GET `path` again and again, else the
+    script gets `arguments`. Before the load the store must hold `filled_keys` keys, ids from 1, with values of
+    `filled_value_bytes`; the fill writes every key `rewrites` times again, and then waits until the store is at rest.
+    `fill_with` sends the requests that write the keys; None: those of the lab's own server.
     """
 
     name: str
@@ -46,21 +45,21 @@ class Workload:
 
     @property
     def expected_status(self) -> tuple[str, ...]:
-        """Status codes of 400 and above that it asks for: 404, where every other key that it reads is absent."""
+        """Expected status codes of 400 and above: 404, where every other key that is read is absent."""
         return ("404",) if (self.name, self.script) == (HALF_ABSENT, SCRIPTS / "get_random.lua") else ()
 
     @property
     def fill(self) -> Workload | None:
-        """What is written before it: itself, where it reads keys that have to be there."""
+        """The workload whose keys are written before the load: this one, if it needs filled keys."""
         return self if self.filled_keys else None
 
     def fill_s(self, writes_rps: float = FILL_RPS) -> float:
-        """About how long it takes to write the filled keys as often as they are written."""
+        """Return the seconds that the fill is planned to take, rewrites included."""
         return (1 + self.rewrites) * self.filled_keys / writes_rps
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the filled keys, their digits, with their values, each once."""
+        """Bytes of the filled keys, as digits, and of their values, without rewrites."""
         digits, first = 0, 1
         while first <= self.filled_keys:
             digits += len(str(first)) * (min(self.filled_keys, 10 * first - 1) - first + 1)
@@ -76,7 +75,7 @@ def sized_puts(keys: int, value_bytes: int) -> Workload:
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
-    """GET of random keys of a filled store, and of as many more that are not there as `absent_keys` says."""
+    """GET of random keys of a filled store, and of `absent_keys` more that it does not hold."""
     return Workload(
         HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
@@ -90,11 +89,8 @@ def random_gets(
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
     """GET of random keys of a filled store, `hot_percent` of the requests to its first `hot_keys`."""
-    arguments = (str(keys), str(hot_keys), str(hot_percent))
-    return replace(
-        random_gets(keys, value_bytes, rewrites=rewrites), name="get-hot", script=SCRIPTS / "get_hot.lua",
-        arguments=arguments,
-    )  # fmt: skip
+    gets, arguments = random_gets(keys, value_bytes, rewrites=rewrites), (str(keys), str(hot_keys), str(hot_percent))
+    return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 
 
 #: Report 1: the id counts from 1, the value is its digits.
@@ -132,9 +128,10 @@ ROUND_TO_RPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`duration_s` and `warmup_s` None: as the run's size says. Raises PlanError for what no generator can do.
+    """The connections and threads of one load and its seconds, or after how many requests it ends.
 
-    With `requests` the load ends after so many; its duration is then a bound.
+    `duration_s` and `warmup_s` None: as the run's size says; with `requests`, `duration_s` is a bound. Raises PlanError
+    for what no generator can send.
     """
 
     connections: int = 1
@@ -182,59 +179,40 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Durations of one run, in seconds."""
+    """How long the loads of a run or of one comparison last in a size, in seconds.
+
+    `probe_s`: a closed loop before the loads; `floor_s`: the load of a server that does nothing. Treatments that are
+    compared have `starts` fresh starts, and by slices every server has `duration_s` of a start's load.
+    """
 
     name: str
     warmup_s: float
     duration_s: float
     probe_s: float
-    floor_s: float
+    floor_s: float = 0.0
+    starts: int = 1
 
     def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
-        """Warm-up and measured seconds of a step of this kind (load, probe, floor, sentinel)."""
+        """Return the warm-up and the measured seconds of a step of this kind (load, probe, floor, sentinel)."""
         if kind == SENTINEL:
             return SENTINEL_WARMUP_S, SENTINEL_S
         duration_s = {"probe": self.probe_s, "floor": self.floor_s}.get(kind, self.duration_s)
         return self.warmup_s if open_loop else 0.0, duration_s
 
+    def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
+        """Return a load of this length, by slices as many times that length as servers share it."""
+        return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """Fresh starts of treatments that are compared: how many, and the seconds of their loads.
 
-    `load_s` is that of a load by request; `server_s` each server's share of one by slices, or its own closed loop
-    before one by request.
-    """
-
-    count: int
-    warmup_s: float
-    load_s: float
-    server_s: float
-
-    def shape(self, connections: int, threads: int = 1, servers: int = 0) -> Shape:
-        """Return the load of a start by request, or by slices of one that so many servers share."""
-        return Shape(connections, threads, self.server_s * servers or self.load_s, self.warmup_s)
+def by_size(*sizes: Size) -> dict[str, Size]:
+    return {size.name: size for size in sizes}
 
 
 #: What was published, in an hour: its rates, connections, keys and values, each load a minute long.
 PUBLISHED = "published"
-SIZES = {
-    size.name: size
-    for size in (
-        Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
-        Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
-        Size("published", warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
-        Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
-    )
-}
-
-
-def lasting(**durations_s: tuple[float, float, float, float]) -> dict[str, Size]:
-    """Return the sizes with other durations, for an experiment that has more loads, or longer ones.
-
-    They are those of a warm-up, of a load, of its floor, and of a closed loop before.
-    """
-    return {
-        name: Size(name, warmup_s, duration_s, probe_s, floor_s)
-        for name, (warmup_s, duration_s, floor_s, probe_s) in durations_s.items()
-    }
+SIZES = by_size(
+    Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
+    Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
+    Size(PUBLISHED, warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
+    Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
+)

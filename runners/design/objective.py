@@ -1,4 +1,4 @@
-"""Describe what is good enough: an objective at a rate, the change of a comparison that fails it, and when it ends.
+"""Describe limits: the objective of a rate, the change at which a comparison fails, and the precision that ends it.
 
 An objective is written like `p99<=10ms,achieved>=99%,errors=0`, a limit of change like `p99>+10%`, an end `p50+-2%`.
 """
@@ -20,45 +20,45 @@ SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 #: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
+LEAST_ACHIEVED = 0.99
+
+
+def _plain(part: str) -> str:
+    return part.strip().lower().replace(" ", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of response-time percentiles in microseconds, and of what may be lost.
+    """Upper limits of response-time percentiles, as level and microseconds, and what may be lost.
 
     `achieved` is the least share of the offered rate that must be achieved, `errors` the largest share of the requests
     that may fail, have another status than 2xx or 3xx, or have no response at all.
     """
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
-    achieved: float = 0.99
+    achieved: float = LEAST_ACHIEVED
     errors: float = 0.0
 
     @classmethod
     def parse(cls, text: str) -> Objective:
         """Read the short form. Raises PlanError that names the part which can't be read."""
         latencies: list[tuple[float, float]] = []
-        achieved, errors = cls.achieved_default(), 0.0
-        for part in (part.strip().lower().replace(" ", "") for part in text.split(",")):
-            if found := _LATENCY.fullmatch(part):
-                latencies.append(
-                    (round(float(found["level"]) / 100, 6), float(found["value"]) * _UNITS_US[found["unit"]])
-                )
-            elif (found := _ACHIEVED.fullmatch(part)) and float(found["percent"]) <= 100:
-                achieved = float(found["percent"]) / 100
-            elif (found := _ERRORS.fullmatch(part)) and (found["unit"] or float(found["percent"]) == 0):
-                errors = float(found["percent"]) / 100
-            else:
-                raise PlanError(f"objective {text!r}", f"{part!r} can't be read", f"write it like {FORM}")
+        achieved, errors = LEAST_ACHIEVED, 0.0
+        for part in map(_plain, text.split(",")):
+            match LoadLimit.read(part):
+                case LoadLimit(level=level, most_us=float() as most_us):
+                    latencies.append((level, most_us))
+                case LoadLimit(least_achieved=float() as least):
+                    achieved = least
+                case LoadLimit(most_errors=float() as most):
+                    errors = most
+                case _:
+                    raise PlanError(f"objective {text!r}", f"{part!r} can't be read", f"write it like {FORM}")
         if not latencies:
             raise PlanError(f"objective {text!r}", "it limits no percentile", f"write it like {FORM}")
         if any(not 0 < level < 1 for level, _ in latencies) or any(limit <= 0 for _, limit in latencies):
             raise PlanError(f"objective {text!r}", "a percentile or limit of zero", f"write it like {FORM}")
         return cls(tuple(sorted(latencies)), achieved, errors)
-
-    @staticmethod
-    def achieved_default() -> float:
-        return 0.99
 
     @property
     def sustained_s(self) -> float:
@@ -67,13 +67,13 @@ class Objective:
 
     @property
     def text(self) -> str:
-        """The short form again."""
+        """The short form."""
         parts = [f"p{level * 100:.6g}<={_limit(limit)}" for level, limit in self.latencies]
         errors = f"errors<={self.errors * 100:.6g}%" if self.errors else "errors=0"
         return ",".join([*parts, f"achieved>={self.achieved * 100:.6g}%", errors])
 
 
-#: A rate alone: what is achieved of it by good responses, whatever they take. A refusal is a failed response.
+#: Limits the achieved rate alone, whatever the latencies. A refusal is a failed response.
 ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
 
@@ -88,7 +88,7 @@ MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-#: What may be limited, and what the lab calls it.
+#: Quantities by the names in a limit of change.
 LIMITED = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": CPU, "throughput": THROUGHPUT, ERRORS: ERRORS,
 }  # fmt: skip
@@ -103,9 +103,9 @@ LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
 
 @dataclass(frozen=True, slots=True)
 class LoadLimit:
-    """What one load must keep: `most_us` of the percentile `level`, a least share achieved, or a largest of errors.
+    """One limit of a load: `most_us` of the percentile `level`, a least share achieved, or a largest share of errors.
 
-    The two that it does not limit are None.
+    The other two are None.
     """
 
     text: str
@@ -117,22 +117,29 @@ class LoadLimit:
     @classmethod
     def parse(cls, text: str) -> LoadLimit:
         """Read one limit as `lab load --fail-on` has it. Raises PlanError."""
-        part, thing = text.strip().lower().replace(" ", ""), f"--fail-on {text!r}"
+        limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
+        if limit is None:
+            raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
+        if limit.most_us is not None and limit.level not in LOAD_LEVELS:
+            known = ", ".join(f"p{100 * level:.6g}" for level in LOAD_LEVELS)
+            raise PlanError(thing, f"no p{100 * limit.level:.6g} is kept of a load", f"one of {known}")
+        return limit
+
+    @classmethod
+    def read(cls, part: str) -> LoadLimit | None:
+        """Read one part of an objective, in small letters and without blanks; None where it is none."""
         if match := _LATENCY.fullmatch(part):
-            level = round(float(match["level"]) / 100, 6)
-            if level not in LOAD_LEVELS:
-                known = ", ".join(f"p{100 * level:.6g}" for level in LOAD_LEVELS)
-                raise PlanError(thing, f"no p{match['level']} is kept of a load", f"one of {known}")
-            return cls(part, level, most_us=float(match["value"]) * _UNITS_US[match["unit"]])
+            level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
+            return cls(part, round(level, 6), most_us)
         if (match := _ACHIEVED.fullmatch(part)) and float(match["percent"]) <= 100:
             return cls(part, least_achieved=float(match["percent"]) / 100)
         if (match := _ERRORS.fullmatch(part)) and (match["unit"] or float(match["percent"]) == 0):
             return cls(part, most_errors=float(match["percent"]) / 100)
-        raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
+        return None
 
 
 class Outcome(StrEnum):
-    """What is known of a limit."""
+    """Whether a limit is kept."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -141,10 +148,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The change of a treatment against the baseline from which on it fails.
+    """The change of a treatment against the baseline from which on the comparison fails.
 
-    `change` is relative (0.1: 10 %), of errors the difference of their shares of all requests. `above`: a larger one
-    fails, else a smaller one.
+    `change` is relative (0.1: 10 %), or of errors the difference between their shares of all requests. `above`: a
+    larger change fails, else a smaller one.
     """
 
     quantity: str
@@ -154,24 +161,25 @@ class ChangeLimit:
 
     @classmethod
     def parse(cls, text: str) -> ChangeLimit:
-        """Read a limit as a command line has it. Raises PlanError for one that can't be, or that no change meets."""
+        """Read a limit of a command line. Raises PlanError for a malformed one, or one that always or never fails."""
         thing = f"--fail-on {text!r}"
-        found = _FORM.fullmatch(text)
-        if found is None:
+        match = _FORM.fullmatch(text)
+        if match is None:
             raise PlanError(thing, "it is no limit", _EXAMPLE)
-        if found["name"] not in LIMITED:
-            raise PlanError(thing, f"there is no quantity {found['name']}", f"one of {', '.join(LIMITED)}")
-        above, change = found["side"] == ">", float(found["change"]) / 100
+        name, side = match["name"], match["side"]
+        if name not in LIMITED:
+            raise PlanError(thing, f"there is no quantity {name}", f"one of {', '.join(LIMITED)}")
+        above, change = side == ">", float(match["change"]) / 100
         if change < 0 if above else change > 0 or change <= -1:
             raise PlanError(thing, "what has not changed would fail, or nothing could", _EXAMPLE)
-        if found["name"] == ERRORS and (not above or change >= 1):
+        if name == ERRORS and (not above or change >= 1):
             raise PlanError(thing, "it limits no errors", _EXAMPLE)
-        return cls(LIMITED[found["name"]], above, change, f"{found['name']}{found['side']}{100 * change:+g}%")
+        return cls(LIMITED[name], above, change, f"{name}{side}{100 * change:+g}%")
 
 
-#: A comparison fails where it shows that a larger share of the requests to the treatment fails, whatever else is asked.
+#: A comparison always fails where it shows that a larger share of the requests to the treatment fails.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
-#: Quantities that may decide, by the names that a user gives them.
+#: Primary quantities of a comparison, by the names that a user gives them.
 PRIMARIES = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
     "cpu": CPU, "throughput": THROUGHPUT,
@@ -182,7 +190,7 @@ _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When a comparison ends: its primary quantity, and the margin within which two are the same."""
+    """The primary quantity whose precision ends a comparison, and the margin within which two values are the same."""
 
     primary: str
     margin: float
@@ -192,7 +200,7 @@ class Until:
         """Read `p50+-2%`; None for an empty text. Raises PlanError."""
         if not text:
             return None
-        found = _UNTIL.fullmatch(text.strip().lower().replace(" ", ""))
-        if found is None or found[1] not in PRIMARIES or not 0 < float(found[2]) < 100:
+        match = _UNTIL.fullmatch(_plain(text))
+        if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
             raise PlanError(f"until {text!r}", "it can't be read", f"write it like {UNTIL_FORM}")
-        return cls(PRIMARIES[found[1]], float(found[2]) / 100)
+        return cls(PRIMARIES[match[1]], float(match[2]) / 100)

@@ -1,4 +1,4 @@
-"""Describe what one server or several are asked: the trials of a session, as data."""
+"""Describe the loads of one server or several: the trials of a session, as data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAIRED = "paired"
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
-#: What the record of such a load says where each server had a group of cores of equal weight.
+#: In the record of a shared load: every server had a group of cores of equal weight.
 EQUAL = "equal"
 #: Seconds to start a server, and around a short closed loop on one that is up.
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Draw the order that a seed gives. Nothing else on this side of the generator draws one."""
+    """Return the items in the random order of a seed; every random order outside the generator is drawn here."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)
@@ -84,9 +84,9 @@ Fault = Freeze | KillNode
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """What a closed loop's script draws from and finds, and the published run that it repeats.
+    """The keys that a closed loop's script draws from and that the store holds, and the published run that it repeats.
 
-    The kernel's TCP counters are read meanwhile.
+    The kernel's TCP counters are read during the load.
     """
 
     drawn_keys: int
@@ -95,7 +95,7 @@ class ClosedLoop:
 
     @property
     def expected_status(self) -> tuple[str, ...]:
-        """Return 404 where it reads keys that are not held."""
+        """Expected status codes of 400 and above: 404, where keys are read that the store does not hold."""
         return ("404",) if 0 < self.held_keys < self.drawn_keys else ()
 
 
@@ -112,17 +112,15 @@ class Sweep:
 
     @property
     def rest_s(self) -> float:
-        """The seconds of a rest."""
         return self.step_s / 2
 
     @property
     def length_s(self) -> float:
-        """The seconds of all steps with their rests."""
         return len(self.rates) * (self.step_s + self.rest_s)
 
     @property
     def parts_rps(self) -> tuple[float, ...]:
-        """The rates of parts of equal length, half a step each."""
+        """The rates of the load, of every half step."""
         return tuple(part for rps in self.rates for part in (rps, rps, self.rest_rps))
 
 
@@ -130,9 +128,8 @@ class Sweep:
 class Trial:
     """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled.
 
-    `generator` and `label` where they are not the run's generator and the treatment's name with that of the workload.
-    A trial of the role FILL must write the number of keys that its shape has as requests. With `sweep`, the rate goes
-    through its steps, and `rate` is the mean of them.
+    `generator` and `label` may be empty: the run's generator, and the names of treatment and workload. A trial of the
+    role FILL must write as many keys as its shape has requests. With `sweep`, `rate` is the mean of its rates.
     """
 
     name: str
@@ -150,51 +147,43 @@ class Trial:
 
     @property
     def expected_status(self) -> tuple[str, ...]:
-        """Status codes of 400 and above that it asks for: responses with these have not failed."""
+        """Expected status codes of 400 and above: responses with these have not failed."""
         return self.workload.expected_status or (self.loop.expected_status if self.loop is not None else ())
 
     @property
     def length_s(self) -> float:
-        """The seconds of the load, warm-up included; where requests end it, what they are likely to take."""
+        """The seconds of the load, warm-up included; an estimate where a number of requests ends it."""
         if self.shape.requests is not None:
             return self.shape.requests / REQUESTS_RPS
         return (self.shape.warmup_s or 0.0) + (self.shape.duration_s or 0.0)
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the load and of what is done around it."""
         calibration_s = max(0.0, WRK2_CALIBRATION_S - (self.shape.warmup_s or 0.0)) if self.generator == "wrk2" else 0.0
         return self.length_s + calibration_s + self.around_s
 
     @property
     def around_s(self) -> float:
-        """The seconds of what is done around the load."""
         return _AROUND_S.get(self.role, AROUND_A_LOAD_S)
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
     """Return a load under this name with a profiler, once for each recording that its events take."""
-    recordings = {
-        "": tuple(event for event in events if event != LOCK),
-        "-locks": tuple(event for event in events if event == LOCK),
-    }
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
-    return tuple(
-        replace(load, name=name + suffix, shape=shape, profile=recorded)
-        for suffix, recorded in recordings.items()
-        if recorded
-    )
+    others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
+    recordings = ((name, others), (f"{name}-locks", locks))
+    return tuple(replace(load, name=name, shape=shape, profile=events) for name, events in recordings if events)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One server and the trials that share it. `fill`: the workload whose keys are written first.
+    """One server and the trials that share it.
 
-    `restart`: the server is started again on what the fill left, so that the data has been through the disk.
-    `heads`: so many responses are read one by one before, from a server of their own, and their heads kept.
-    `warm_up`: the closed loop that warms the server after the fill. Sessions in a row that differ in their trials alone
-    share one warm server; the first has the warm-up itself as its trial. `keep_others`: the warm servers of
-    sessions before stay up, idle.
+    `fill` is the workload whose keys are written first; with `restart` the server is started again after it, so that
+    the data has been through the disk. `warm_up` is the closed loop that warms the server after the fill. Sessions in a
+    row that differ in their trials alone share one warm server; the first has the warm-up itself as its trial. With
+    `keep_others` the warm servers of earlier sessions stay up, idle. `heads`: so many responses of another server are
+    read one by one before, and their heads kept.
     """
 
     treatment: Setting
@@ -207,23 +196,23 @@ class Session:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the fill and of every trial; on a warm server those of its trials."""
-        if self.warm_up is not None and self.warm_up not in self.trials:
-            return sum(trial.planned_s for trial in self.trials)
-        return (self.fill.fill_s() if self.fill else 0.0) + sum(trial.planned_s for trial in self.trials)
+        """The seconds of the fill and of every trial; on a server that is warm already those of the trials."""
+        warm = self.warm_up is not None and self.warm_up not in self.trials
+        fill_s = self.fill.fill_s() if self.fill and not warm else 0.0
+        return fill_s + sum(trial.planned_s for trial in self.trials)
 
     @property
     def specification(self) -> str:
-        """A hash of everything that is asked for: trials of equal specification need not be measured twice."""
+        """A hash of the whole session: trials of equal specification need not be measured twice."""
         return _hash(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, its closed loop before the load, and its load at the same rate alone.
+    """One server of a shared schedule.
 
-    `alone` None: the load itself is a closed loop. `solo` None: nobody asks for the level of this server. `cold`: it is
-    not warmed, so that the load has its first requests.
+    `alone` is its closed loop before the load, None where the load itself is one; `solo` its load at the same rate
+    alone, None where its level is not wanted. A `cold` server is not warmed, so that the load has its first requests.
     """
 
     treatment: Setting
@@ -234,7 +223,6 @@ class Member:
 
     @property
     def name(self) -> str:
-        """Its name in the schedule."""
         return self.treatment.name
 
 
@@ -242,8 +230,8 @@ class Member:
 class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
-    `load` has the rate of all together, None for a closed loop; its connections are those to each. `slice_s`: for so
-    long one of them is loaded while the others are idle; 0: each request goes to one of them. `reference` names the
+    `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: one
+    server is loaded for so long while the others are idle; 0: each request goes to one of them. `reference` names the
     member that does nothing. It has the same rate: at a quarter of it, its caches were cold and its median above that
     of a store.
     """
@@ -258,27 +246,25 @@ class SharedSession:
 
     @property
     def compared(self) -> tuple[Member, ...]:
-        """The members without the one that does nothing."""
-        return tuple(each for each in self.members if each.name != self.reference)
+        return tuple(member for member in self.members if member.name != self.reference)
 
     @property
     def trials(self) -> tuple[Trial, ...]:
         """The closed loops, the loads alone, then the load of all."""
-        loops = (each.alone for each in self.members if each.alone is not None)
-        solos = (each.solo for each in self.members if each.solo is not None)
+        loops = (member.alone for member in self.members if member.alone is not None)
+        solos = (member.solo for member in self.members if member.solo is not None)
         return (*loops, *solos, self.load)
 
     @property
     def planned_s(self) -> float:
         """The seconds of starts, fills, warm-ups and trials."""
-        fills_s = sum(each.workload.fill_s() for each in self.members)
-        around_s = sum(START_S + (0.0 if each.cold else self.warm_s + AROUND_A_LOOP_S) for each in self.members)
+        fills_s = sum(member.workload.fill_s() for member in self.members)
+        around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
         return fills_s + around_s + alone_s + self.load.planned_s
 
     @property
     def specification(self) -> str:
-        """A hash of everything that is asked for, as that of a session."""
         return _hash(self)
 
 
@@ -288,10 +274,9 @@ def _hash(session: Session | SharedSession) -> str:
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
-    """Sum up the planned seconds of sessions."""
     return sum(session.planned_s for session in sessions)
 
 
 def step_name(*parts: object) -> str:
-    """Return a step's name from words: small letters, digits and dashes."""
+    """Return the name of a step: its words in small letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

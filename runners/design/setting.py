@@ -1,4 +1,4 @@
-"""A setting: one way to run the server on one of the engines, and what reports call it."""
+"""A setting: one way to run the server on one of its engines, with the name that reports use."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ OLD_JDK = 17
 class Setting:
     """An engine, and what differs from the server's defaults.
 
-    `jdk` is the JDK's feature release, 0: the one that the lab itself uses. `front` is the HTTP server: `one-nio`, or
-    `jdk` for the JDK's own in the program of report 2, which also runs on JDK 17. `name` is what steps, figures and
-    sentences call it, in small letters (`pool`, `lsm-wal-sync`); `server_flags` and `jvm_flags` go to the server as
-    they are; `heap_mb` 0: as the run's parameter says. `nodes`, which its flags start in the one JVM, need as many
-    ports in a row; `processes` is the number of nodes where each is a JVM of its own. `all_cores`: it is not kept to
-    the server's core, for what shows in parallel alone; the generator takes what is left. `target` is the description
-    of a server that is none of the lab's. Raises PlanError for a name that can't be a folder's, or a front that is not
-    known.
+    `name` is used in steps, figures and sentences, in small letters (`pool`, `lsm-wal-sync`). `server_flags` and
+    `jvm_flags` go to the server as they are; `heap_mb` 0: as the run's parameter says. `jdk` is the JDK's feature
+    release, 0: the lab's own. `front` is the HTTP server: `one-nio`, or `jdk` for the JDK's own in the program of
+    report 2, which also runs on JDK 17. `nodes` that flags start in one JVM need as many ports in a row; `processes` is
+    the number of nodes that are JVMs of their own. With `all_cores` the server is not kept to its core, for effects of
+    parallel work; the generator takes the cores that are left. `target` is the description of a server that is none of
+    the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
     """
 
     name: str
@@ -74,14 +73,14 @@ class Setting:
 
     @classmethod
     def of(cls, given: Setting | str) -> Setting:
-        """Return the setting itself, or an engine with the server's defaults."""
+        """Return a setting as it is, or an engine with the server's defaults."""
         return given if isinstance(given, Setting) else cls(given, given)
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Setting:
-        """Return a setting from a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
+        """Read a setting of a command line: `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`.
 
-        `known` are the engines that there are. Without a name it is called by its engine and flags. Raises PlanError.
+        Its engine must be one of `known`. The default name is made of engine and flags. Raises PlanError.
         """
         named: dict[str, str] = {}
         server, jvm = [], []
@@ -117,12 +116,12 @@ STORES = {
         *(Setting.of(engine) for engine in ENGINES if engine != "rocksdb"),
     )
 }
-#: What the others are held against: the store of report 1, as published.
+#: The baseline of the other stores: that of report 1, as published.
 REFERENCE_STORE = "rocksdb"
-#: What a store could achieve if storing took no time.
+#: The engine that stores nothing: what a store could achieve if storing took no time.
 CEILING = "noop"
 
-#: What can be switched in the LSM store: flags of the server.
+#: Switches of the LSM store: flags of the server.
 WAL, COMPACTION, BLOOM = "--wal", "--compaction", "--bloom-bits-per-key"
 CACHE, FLUSH, AS_PUBLISHED = "--cache-bytes", "--flush-threshold-bytes", "--as-published"
 MIB = 1 << 20
@@ -131,7 +130,7 @@ OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB
 
 
 def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
-    """Return the published store with these flags in place of its own; those of the JVM begin with one dash."""
+    """Return the published store with these flags in place of its own; flags of the JVM begin with one dash."""
     server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in changed if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

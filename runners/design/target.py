@@ -1,11 +1,11 @@
-"""Describe a server that is none of the lab's by its `target.yaml`: what of it blocks, servers and manifests use.
+"""Describe a server that is none of the lab's by its `target.yaml`: its workloads, its setting, its placeholders.
 
 `{port}` in command, environment and url stands for a free port of the lab's choice, `{socket}` for the path of a Unix
 socket, and `{data}` for an empty folder, so that several processes of one description can be up at once. `{host}`
 stands for the address to listen on: the loopback, unless generators on other hosts are to reach the server.
 
 A secret is named and never written: `{from: NAME}` stands for a variable of the lab's own environment, which is read
-when it is used. What is kept of a target in a manifest is `described`.
+when it is used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
+from string import Template
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlunsplit
 
 import msgspec
 
@@ -27,12 +29,14 @@ from runners.design.description import (
     FORM,
     HOST,
     LOOPBACK,
+    NO_ADDRESS,
     PORT,
     SOCKET,
     UNIX,
     FromEnvironment,
     Target,
     TargetWorkload,
+    address_of,
 )
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
@@ -44,7 +48,7 @@ TEMPLATE = SCRIPTS / "template.lua"
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
-    """Give whether a run with these parameters measures servers by their descriptions alone, and none of the lab's."""
+    """Return whether a run with these parameters measures targets alone, and none of the lab's servers."""
     if parameters.get("target"):
         return True
     settings = [str(parameters[name]) for name in ("setting", "a", "b") if name in parameters]
@@ -52,55 +56,24 @@ def foreign(parameters: Mapping[str, object]) -> bool:
 
 
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
-    """Write `target.yaml` for a server, with a comment on what else it can hold. An empty command: it runs already."""
-
-    def plain(value: object) -> str:
-        return json.dumps(value, ensure_ascii=False)  # JSON is YAML
-
-    started = f"command: {plain(list(command))}" if command else '# command: [python3, server.py, "8080"]'
-    return f"""\
-# A server under test; see runners/docs/any-server.md. `lab schema target` prints a schema for editors.
-name: {plain(name)}  # what reports call it
-# Program and arguments, one each. Without it the server must run already, and its processor time is not known.
-# {{port}} here and in url is a free port of each start: only so can the lab compare two versions with a control.
-# A Unix socket: url: unix:app.sock, or unix:{{socket}} with {{socket}} in the command.
-{started}
-url: {plain(url)}
-# build: [make]              # once a run, before the first start
-# directory: .               # working directory, relative to this file
-# environment:
-#   MODE: fast
-#   PASSWORD: {{from: NAME}}   # of the lab's own environment; never written down
-# ready: {{url: /health, status: 200}}   # or {{port: 8080}}, {{line: "listening"}}; unless given, the port of the url
-# stop_signal: SIGTERM
-# cpus: [0]
-# categories: {{storage: ["^sqlite", "^app/db"]}}   # patterns of frames, for the shares of a profile
-# pprof: /debug/pprof/profile   # of a Go server; others are sampled from outside
-# data: store                # below directory; EMPTIED before each start
-# fill: {{workload: put, keys: 1000}}   # after each start, each key once; or {{command: [./load.sh, "{{port}}"]}}
-# headers:
-#   Authorization: {{from: NAME, prefix: "Bearer "}}
-workloads:
-  get: {{method: GET, path: {plain(path)}}}
-  # put: {{method: PUT, path: "/items/{{counter}}", body_bytes: 120}}
-  # post: {{method: POST, path: /items, json: {{id: "{{counter}}"}}}}   # or body: text, body_file: order.json
-  # random: {{path: "/items/{{key}}", keys: 1000}}
-  # own: {{script: requests.lua}}
-"""
+    """Return the text of a `target.yaml`, with comments on further keys. An empty command: the server runs already."""
+    texts = {"name": name, "url": url, "path": path}
+    written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
+    started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
+    template = resources.files("runners.design").joinpath("new_target.yaml").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        written, command=started if command else '# command: [python3, server.py, "8080"]'
+    )
 
 
-def of_url(url: str) -> tuple[str, str]:
-    """Describe a server that runs already by one URL: a file's name, and `target.yaml` with a GET of it.
+def describe_url(url: str) -> tuple[str, str]:
+    """Describe a server that runs already by one URL: return a file's name, and the text of a `target.yaml` with a GET.
 
-    Raises PlanError where no host is in it, or a password, which must not stand in a file.
+    Raises PlanError for a URL without a host, or with a password, which must not stand in a file.
     """
-    try:
-        address = urlsplit(url)
-        fine = bool(address.hostname) and address.port != 0
-    except ValueError:
-        fine = False
-    if not fine or address.username is not None:
-        cause = "a user in it would stand in files" if fine else "it has no host, or no port that there can be"
+    address = address_of(url)
+    if address is None or address.username is not None:
+        cause = "a user in it would stand in files" if address else NO_ADDRESS
         raise PlanError("--target", cause, "write it as http://127.0.0.1:8080/path; headers stand in a target.yaml")
     name = re.sub(r"[^a-z0-9.]+", "-", f"{address.netloc}{address.path}".lower()).strip("-.")[:40]
     path = urlunsplit(("", "", address.path or "/", address.query, ""))
@@ -108,27 +81,27 @@ def of_url(url: str) -> tuple[str, str]:
     return f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}", text
 
 
-#: How a setting on a command line says that it is a target: `target=a.yaml`.
+#: The begin of a setting on a command line that is a target: `target=a.yaml`.
 AS_TARGET = "target="
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Read the target that a setting's text names; None for a setting of the lab's own server. Raises PlanError."""
+    """Read the target that a setting names; None for a setting of the lab's own server. Raises PlanError."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
 def whole_path(text: str) -> str:
-    """Write a setting that names a target with its whole path; any other as it is."""
+    """Return a setting with the whole path of its target; any other as it is."""
     return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
 
 
 def whole_paths(text: str) -> str:
-    """Write the paths of descriptions, apart by commas, as whole ones."""
+    """Return paths, separated by commas, as whole paths."""
     return ",".join(str(Path(part.strip()).resolve()) for part in text.split(",") if part.strip())
 
 
 def targets_of(text: str) -> tuple[TargetFile, ...]:
-    """Read the descriptions of several servers, their paths apart by commas. Raises PlanError."""
+    """Read the targets at paths that are separated by commas. Raises PlanError."""
     files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
     for name, times in Counter(file.name for file in files).items():
         if times > 1:
@@ -137,25 +110,25 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of that name, which all of these targets describe alike. Raises PlanError."""
-    found = [file.workload(name) for file in files]
-    if any(each != found[0] for each in found):
-        names = f"workload {found[0].name!r} of {' and '.join(file.name for file in files)}"
+    """Return the workload of this name, which all of these targets must describe alike. Raises PlanError."""
+    first, *others = (file.workload(name) for file in files)
+    if any(workload != first for workload in others):
+        names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
         cause = "they send different requests, or fill the servers with different ones"
         raise PlanError(names, cause, "describe it alike in both, headers and `fill` included")
-    return found[0]
+    return first
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return every workload of the first target, each with the name of its block: `get-…` for what reads, else `put-…`.
+    """Return every workload with the name of its block: `get-…` for a GET or HEAD, else `put-…`.
 
-    Raises PlanError where another target describes it otherwise, or not at all.
+    Raises PlanError where the targets do not describe a workload of the first one alike.
     """
-    found = []
+    workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
-        found.append((kind if name == kind else f"{kind}-{name}", shared_workload(name, files)))
-    return found
+        workloads.append((kind if name == kind else f"{kind}-{name}", shared_workload(name, files)))
+    return workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,17 +141,14 @@ class TargetFile:
 
     @property
     def name(self) -> str:
-        """What reports call the target."""
         return self.target.name
 
     @property
     def setting(self) -> Setting:
-        """The setting that stands for the target in blocks."""
         return Setting(self.name, EXTERNAL, target=self.path)
 
     @property
     def directory(self) -> Path:
-        """The working directory of the server."""
         return (self.path.parent / self.target.directory).resolve()
 
     @property
@@ -188,8 +158,8 @@ class TargetFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether several processes of it can be up at once: each has a port, and no data folder in common."""
-        return any(each in self.target.url for each in (PORT, SOCKET)) and self.target.data is None
+        """Whether several of its processes can be up at once: they have ports of their own and share no data folder."""
+        return any(mark in self.target.url for mark in (PORT, SOCKET)) and self.target.data is None
 
     @property
     def socket(self) -> Path | None:
@@ -199,15 +169,15 @@ class TargetFile:
 
     @property
     def base_url(self) -> str:
-        """Where requests go, as the generator takes it: the path of a socket stands in the host's place."""
+        """The URL that the generator takes; the path of a socket stands in the host's place."""
         if self.socket is not None:
             return f"http+unix://{quote(str(self.socket), safe='')}"
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the same target with its placeholders filled in, for one start.
+        """Return the target with its placeholders filled in, for one start.
 
-        Raises PlanError where it is to listen on another address and does not say where that goes.
+        Raises PlanError where it is to listen on another address and has no placeholder for it.
         """
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
@@ -229,49 +199,47 @@ class TargetFile:
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
-        """Give a workload by name, the first one for an empty name. Raises PlanError with those there are.
+        """Return a workload by name with the keys of the target's fill; the first one for an empty name.
 
-        It has the keys that the target is filled with before.
+        Raises PlanError that lists the names.
         """
-        found, fill = self._requests(name), self.target.fill
+        workload, fill = self._requests(name), self.target.fill
         if fill is None or fill.workload is None:
-            return found
-        return replace(found, filled_keys=fill.keys, fill_with=self._requests(fill.workload, each_key_once=True))
+            return workload
+        return replace(workload, filled_keys=fill.keys, fill_with=self._requests(fill.workload, each_key_once=True))
 
     def _requests(self, name: str, each_key_once: bool = False) -> Workload:
         names = list(self.target.workloads)
-        if (asked := self.target.workloads.get(name or names[0])) is None:
+        name = name or names[0]
+        if (described := self.target.workloads.get(name)) is None:
             raise PlanError(f"workload {name!r}", f"{self.path} has none of that name", f"one of {', '.join(names)}")
-        called = name or names[0]
-        if asked.script is not None:
-            return Workload(called, (self.path.parent / asked.script).resolve(), arguments=asked.arguments)
+        if described.script is not None:
+            return Workload(name, (self.path.parent / described.script).resolve(), arguments=described.arguments)
         headers = dict(self.target.headers)
-        if asked.json is not None and not any(header.lower() == "content-type" for header in headers):
+        if described.json is not None and not any(header.lower() == "content-type" for header in headers):
             headers["Content-Type"] = "application/json"
-        template = (asked.path or "/", self._body(asked))
+        path, body = described.path or "/", self._body(described)
         if each_key_once:
-            path, body = (text.replace("{key}", "{counter}") for text in template)
-        else:
-            path, body = template
+            path, body = (text.replace("{key}", "{counter}") for text in (path, body))
         given = [_header_argument(header, value) for header, value in headers.items()]
-        return Workload(called, TEMPLATE, arguments=(asked.method, path, str(asked.keys), body, *given))
+        return Workload(name, TEMPLATE, arguments=(described.method, path, str(described.keys), body, *given))
 
-    def _body(self, asked: TargetWorkload) -> str:
+    def _body(self, described: TargetWorkload) -> str:
         """Return a body as an argument of the template script: a text, a file, or the sizes that are drawn from."""
-        if (text := asked.body_text) is not None:
+        if (text := described.body_text) is not None:
             return f"text {text}"
-        if asked.body_file is not None:
-            return f"file {(self.path.parent / asked.body_file).resolve()}"
-        sizes = asked.body_bytes if isinstance(asked.body_bytes, tuple) else (asked.body_bytes,)
+        if described.body_file is not None:
+            return f"file {(self.path.parent / described.body_file).resolve()}"
+        sizes = described.body_bytes if isinstance(described.body_bytes, tuple) else (described.body_bytes,)
         return ",".join(map(str, sizes))
 
     def described(self) -> dict[str, Any]:
-        """Return what a manifest keeps: the description as it was written, where secrets are names and never values."""
+        """Return the description for a manifest, as it was written; secrets are names in it and never values."""
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
 
 
 def _header_argument(name: str, value: str | FromEnvironment) -> str:
-    """Return a header as the template script takes it; of a secret it gets the variable's name alone."""
+    """Return a header as an argument of the template script; of a secret with the variable's name alone."""
     if isinstance(value, FromEnvironment):
         return f"environment {name} {value.name} {value.prefix}"
     return f"header {name} {value}"

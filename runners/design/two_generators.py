@@ -11,7 +11,7 @@ from runners.design.setting import Setting
 
 TRUEPACE, WRK2 = "truepace", "wrk2"
 NAME = "wrk2"
-#: Offered, of what the closed loop of the warm-up reached: little enough that neither generator is late.
+#: Offered rate as a share of the closed loop of the warm-up: so little that neither generator is late.
 SHARE = 0.3
 #: Rounds in each of which both send the load, and its seconds, by size; a round of wrk2 takes ten seconds more.
 ROUNDS = {"smoke": (1, 0.5), "quick": (3, 2.0)}
@@ -23,8 +23,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 class TwoGenerators:
     """Send one load to one warm server by truepace and by wrk2, in rounds, each in a random order.
 
-    Where wrk2 is not on the machine nothing of it is measured. `questions` are the keys of those that it helps to
-    answer.
+    Without wrk2 on the machine the block is left out. `questions` are the keys of questions that it helps to answer.
     """
 
     title: str
@@ -36,15 +35,12 @@ class TwoGenerators:
     name: str = NAME
 
     def warm_up(self) -> Session:
-        """Return the closed loop that warms the server and shows what it reaches."""
         return self._session(self._warming)
 
     def rate(self, reached_rps: float) -> Rate:
-        """Return the rate of all loads, from what the warm-up reached."""
         return Rate(float(f"{SHARE * reached_rps:.2g}"), f"{SHARE:.0%} of what a closed loop reached")
 
     def loads(self, rate: Rate) -> tuple[Session, ...]:
-        """Return a session a round: the load of each generator."""
         return tuple(self._round(number, rate) for number in range(1, self.rounds + 1))
 
     def _round(self, number: int, rate: Rate) -> Session:
@@ -67,14 +63,13 @@ class TwoGenerators:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the warm-up and of every round."""
         return planned_s((self.warm_up(), *self.loads(Rate(1.0, "not known yet"))))
 
 
 def by_two_generators(
     treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
 ) -> TwoGenerators:
-    """Return the block in which wrk2 sends a load of an experiment too, in this size."""
+    """Return the block in which truepace and wrk2 send a load of an experiment, in the size of this name."""
     rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
     title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
     shape = Shape(connections, 1, load_s, WARMUP_S)

@@ -29,11 +29,11 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 @dataclass(frozen=True, slots=True)
 class YamlForm(Generic[Record]):
-    """What a kind of file holds.
+    """The form of one kind of file.
 
-    `entries` are parts with keys of the user's own, which msgspec does not name: each entry is checked by itself.
-    `parts` are the records below a key, for the keys that they know; `remedies` say what to write, by the last key of
-    what is wrong, and `remedy` where none does. `faults` are what each part allows and the whole does not.
+    `entries` are parts with keys of the user's own, which msgspec does not name: every entry is checked by itself.
+    `parts` are the records below a key, for the keys that they know. `remedies` say what to write, by the last key of
+    an error, and `remedy` where none does. `faults` yields contradictions between parts.
     """
 
     record: type[Record]
@@ -89,8 +89,8 @@ def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> N
             seen.add(str(key.value))
             _refuse_twice(path, value, (*above, id(node)))
     elif isinstance(node, yaml.SequenceNode):
-        for each in node.value:
-            _refuse_twice(path, each, (*above, id(node)))
+        for item in node.value:
+            _refuse_twice(path, item, (*above, id(node)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class _Reading(Generic[Record]):
                 if not isinstance(key, str):
                     raise self.error((part, key), "its name is no text", "write the name in quotes")
                 self._converted(entry, kind, (part, key))
-        found: Record = self._converted(self.value, self.form.record, ())
-        for keys, cause, remedy in self.form.faults(found):
+        record: Record = self._converted(self.value, self.form.record, ())
+        for keys, cause, remedy in self.form.faults(record):
             raise self.error(keys, cause, remedy)
-        return found
+        return record
 
     def _converted(self, value: Any, kind: Any, above: tuple[Any, ...]) -> Any:
         try:
@@ -127,35 +127,29 @@ class _Reading(Generic[Record]):
             raise self.error(keys, cause[:1].lower() + cause[1:], self._remedy(keys)) from error
 
     def _remedy(self, keys: tuple[Any, ...]) -> str:
-        known = [self.form.remedies[key] for key in reversed(keys) if key in self.form.remedies]
-        return known[0] if known else self.form.remedy
+        return next((self.form.remedies[key] for key in reversed(keys) if key in self.form.remedies), self.form.remedy)
 
     def _unknown(self, keys: tuple[Any, ...]) -> PlanError:
         part = next((self.form.parts[key] for key in keys[:-1] if key in self.form.parts), self.form.record)
-        valid = [each.encode_name for each in msgspec.structs.fields(part)]
+        valid = [field.encode_name for field in msgspec.structs.fields(part)]
         near = difflib.get_close_matches(str(keys[-1]), valid, 1)
         hint = f"did you mean {near[0]}? " if near else ""
         return self.error(keys, "there is no such key", f"{hint}valid: {', '.join(valid)}")
 
     def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        """Return an error at the nearest line that there is for these keys."""
+        """Return an error that names these keys and the nearest line of them."""
         where = f"{self.path}, line {_line(self.root, keys)}"
         named = ".".join(str(key) for key in keys)
         return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
 
 
 def _keys(path: str) -> tuple[Any, ...]:
-    found = []
-    for step in _STEP.finditer(path):
-        if step["key"] is not None:
-            found.append(step["key"])
-        elif step["index"] != "...":
-            found.append(int(step["index"]))
-    return tuple(found)
+    steps = (step for step in _STEP.finditer(path) if step["index"] != "...")
+    return tuple(int(step["index"]) if step["key"] is None else step["key"] for step in steps)
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """Return the line, from 1, of the deepest key of these that is written."""
+    """Return the line, from 1, of the deepest of these keys that stands in the file."""
     line: int = node.start_mark.line + 1
     for wanted in keys:
         if isinstance(node, yaml.MappingNode):

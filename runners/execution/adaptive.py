@@ -1,7 +1,7 @@
-"""Blocks whose next trial depends on what was measured: a search for the knee, a ladder of rates, starts until decided.
+"""Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
 
-Each is a generator that yields what is to be measured next and is sent the measured steps. It is a function of these
-steps alone, so that a block whose first steps are read back from the run folder goes on where it ended.
+A block is a generator that yields the next session to measure and is sent its steps. It depends on these steps alone,
+so that a block whose first steps are read back from the run folder goes on where it ended.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
@@ -29,7 +30,6 @@ from runners.design.ladder import (
 from runners.design.objective import ACHIEVED_ALONE
 from runners.design.session import AROUND_A_RATE_STEP_S, PROBE, RATE_STEP, Session, SharedSession, in_random_order
 from runners.errors import MeasureError
-from runners.readers import write
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
@@ -38,22 +38,22 @@ AGAIN = "again"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to be measured, or to be read back, and the ladder or interleaved block that its steps belong to."""
+    """A session to measure or to read back, and the ladder or interleaved block that its steps belong to."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
     interleaved: InterleavedRecord | None = None
 
 
-#: Yields what a block needs next and is sent the trials of each as they were measured.
+#: Yields the requests of a block and is sent the measured steps of each.
 Requests = Generator[Request, list[Step], None]
 Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Ask for the closed loops that the rate follows from, then for each start. Raises MeasureError without a rate.
+    """Request the closed loops that the rate follows from, then every start. Raises MeasureError without a rate.
 
-    `reached_rps`: what each treatment reached in the closed loops of the block that this one is like.
+    `reached_rps`: the rates of the treatments in the closed loops of the block that this one is like.
     """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
@@ -63,10 +63,10 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         capacity_rps[session.treatment.name] = facts.achieved_rps(probe)
     rate = block.rate(capacity_rps)
     if rate is not None:
-        say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered to each: {rate.basis}")
+        say(f"{block.workload.label}: {words.rate(rate.rps)} will be offered to each: {rate.basis}")
     sessions = tuple(block.sessions(rate))
     about = InterleavedRecord(
-        name=block.name, treatments=tuple(each.name for each in block.ordered),
+        name=block.name, treatments=tuple(treatment.name for treatment in block.ordered),
         planned_rounds=len(sessions), smallest_difference=block.margin, seed=block.seed,
         rate_rps=rate.rps if rate else 0.0, rate_basis=rate.basis if rate else "",
         control=block.control_setting.name if block.control_setting else "",
@@ -78,15 +78,17 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
             compared = comparison(measured)
-            say("; ".join(f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.of(block.primary)))
+            say(
+                "; ".join(
+                    f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.rows_of(block.primary)
+                )
+            )
             if compared.answered:
                 return
 
 
 def search(block: KneeSearch, say: Say) -> Requests:
-    """Ask for the closed loop on each server, then for the loads of the search, in each start of all servers; at the
-    end for the steps that confirm the knee of each.
-    """
+    """Request a closed loop and the loads of a search on every server, in every start; then confirm every knee."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
         for server_search, server in zip(searches, block.started(start), strict=True):
@@ -98,9 +100,9 @@ def search(block: KneeSearch, say: Say) -> Requests:
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Ask for the steps of a ladder: those of its search, each rate, late ones again, some with the profiler.
+    """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled.
 
-    `base`: what its rates are shares of, where a block before this one found it.
+    `base`: the rate that its rates are shares of, where an earlier block has measured it.
     """
     closed = None
     if base is None:  # else the search has measured the closed loop
@@ -133,7 +135,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
         (step,) = yield Request(block.session(index, rps), about)
         if points(step, objective)[0].outcome in (StepOutcome.GENERATOR, StepOutcome.INVALID):
             silent.append((index, rps))
-    # which are chosen does not depend on what the server did: a step that misses its objective is not repeated
+    # the choice does not depend on the server: a step that misses its objective is not repeated
     for index, rps in silent[: most_again(len(rates))]:
         yield Request(block.session(index, rps, AGAIN), about)
     for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
@@ -143,9 +145,9 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _ServerSearch:
-    """One server of a search, in all its starts: what was measured on it, and the rates of its next load.
+    """The search on one server, in all its starts, and the rates of its next load.
 
-    `closed`: the closed loops of its starts; `steps`: its short and longer rate steps.
+    `closed`: the closed loops of its starts. `steps`: its short and longer rate steps.
     """
 
     server: WarmServer
@@ -157,20 +159,19 @@ class _ServerSearch:
 
     @property
     def known(self) -> Search:
-        """What is known of its knee."""
-        aim = _aim(self.block)
-        return Search(aim, tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)))
+        return Search(_aim(self.block), tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)))
 
     def begin(self, closed: Step) -> None:
-        """Begin a start. It goes on with the rates of the one before, unless this one reaches far more or far less."""
+        """Begin a start, with the rates of the one before unless its closed loop is far faster or slower than they."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self, start: int) -> bool:
-        """Return whether a start has had no load, or its knee is not known yet and the budget has time for one more."""
-        if not self.loads or _start_of(self.loads[-1]) != start:
+        """Return whether a start has had no load yet, or its knee is not known and the budget has time for one more."""
+        ladder = self.loads[-1].record.ladder if self.loads else None
+        if not self.loads or (ladder.start if ladder is not None else 1) != start:
             return True
         known = bool(self.steps) and self.known.estimate.precise
         return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
@@ -195,12 +196,8 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
     return [point.rate_step for point in judged if point.outcome != StepOutcome.INVALID]
 
 
-def _start_of(load: Step) -> int:
-    return load.record.ladder.start if load.record.ladder is not None else 1
-
-
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
-    """Ask for loads on each server in random order, round by round, until each knee is known or the budget spent."""
+    """Request loads on all servers in random order, round by round, until every knee is known or the budget spent."""
     for number in count():
         under_way = [unfinished for unfinished in searches if unfinished.next_load_fits(start)]
         if not under_way:
@@ -210,13 +207,12 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
             session = block.session(server, index, current.rates, facts.achieved_rps(current.closed[-1]))
             (load,) = yield Request(session, _record(block, current.server, start))
             current.take(load)
-            say(
-                f"  load {index} of {current.server.name}: {_so_far(current.known.estimate if current.steps else None)}"
-            )
+            knee = current.known.estimate if current.steps else None
+            say(f"  load {index} of {current.server.name}: {_so_far(knee)}")
 
 
 def _confirm(block: KneeSearch, server_search: _ServerSearch, server: WarmServer, say: Say) -> Requests:
-    """Ask for a closed loop, then for longer steps below and above the knee, as long as the budget has time for one."""
+    """Request a closed loop, then longer steps below and above the knee, as long as the budget has time for one."""
     (closed,) = yield Request(block.closed_loop(server))
     server_search.closed.append(closed)
     measured, tried = [closed], list[tuple[float, StepOutcome]]()
@@ -231,9 +227,8 @@ def _confirm(block: KneeSearch, server_search: _ServerSearch, server: WarmServer
         outcome = points(step, block.objective)[0].outcome
         server_search.steps += _rate_steps(step, block)
         tried.append((rps, outcome))
-        say(
-            f"  {rps:,.0f}/s for {block.confirm_s:g} s on {server.name}: {outcome}; {_so_far(server_search.known.knee)}"
-        )
+        knee = _so_far(server_search.known.knee)
+        say(f"  {rps:,.0f}/s for {block.confirm_s:g} s on {server.name}: {outcome}; {knee}")
 
 
 def _record(block: KneeSearch, server: WarmServer, start: int) -> LadderRecord:
@@ -250,7 +245,7 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return what a search found of one of its servers, by the steps that it measured; None without any."""
+    """Return the base that the steps of a search give for one of its servers; None without steps on it."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = tuple(rate_step for load in loads for rate_step in _rate_steps(load, block))
@@ -266,7 +261,7 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Knee | None, closed: Step) -> LadderBase:
-    """Return what the rates are shares of: the knee, a bound of it, or where no step said anything the closed loop."""
+    """Return the rate that others are shares of: the knee, a bound of it, or if neither is known the closed loop."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # NaN is not
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=served_rps(closed))

@@ -1,6 +1,6 @@
-"""Run a notebook from the command line: its plan is checked, papermill executes it, the run is closed.
+"""Run a notebook from the command line: check its plan, execute it with papermill, close the run.
 
-A run that was interrupted goes on, if it is the same experiment on the same machine.
+An interrupted run can be resumed with the same experiment on the same machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,15 +36,15 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
     The folder is closed whatever happens: `complete` by the notebook itself, else `interrupted` or `failed`.
     Raises PlanError for parameters that can't be or a run that can't be resumed, NotebookError with the cell's
-    own error, Interrupted.
+    own error, Interrupted, KeyboardInterrupt where nothing was measured yet.
     """
-    going_on = RunFolder.open(resume.resolve()) if resume is not None else None
-    parameters = plan.checked(begun(going_on, plan.number, given) if going_on else given)
-    plan.blocks_of(parameters)  # refuses what can't be measured, before anything is started
-    if going_on:
-        same_parameters(going_on, parameters)
-    folder = going_on or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
-    variable = RESUME_VARIABLE if going_on else RUN_VARIABLE
+    resumed = RunFolder.open(resume.resolve()) if resume is not None else None
+    parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
+    plan.blocks_of(parameters)  # refuses impossible blocks before anything is started
+    if resumed:
+        same_parameters(resumed, parameters)
+    folder = resumed or RunFolder.create(RUNS, plan.number, plan.size_of(parameters), {"title": plan.title})
+    variable = RESUME_VARIABLE if resumed else RUN_VARIABLE
     status = "failed"
     try:
         with listening(sink(sys.stderr)) as address:
@@ -53,6 +53,8 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt as interrupt:
         status = "interrupted"
+        if not _is_begun(folder):
+            raise
         raise Interrupted(folder.path) from interrupt
     finally:
         if folder.manifest()["status"] == "running":
@@ -61,14 +63,13 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook with a kernel of its own, in its own folder or, of an installation, in the current one.
+    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder.
 
-    The executed copy is kept in the run folder.
-
-    Nothing of the kernel is left behind: its sockets lie in a temporary folder that only this user may open.
+    Its current folder is its own or, in an installation, that of this process. The kernel's sockets lie in a temporary
+    folder that only this user may open, and are removed.
     Raises NotebookError when a cell fails or the kernel dies, KeyboardInterrupt when the kernel was interrupted.
     """
-    # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema does without
+    # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema runs without it
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
     from nbclient.exceptions import DeadKernelError
@@ -76,7 +77,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     from traitlets.config import Config
 
     try:
-        with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel():
+        with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel(folder):
             papermill.execute_notebook(
                 str(notebook),
                 str(folder.notebook),
@@ -86,7 +87,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 progress_bar=False,
                 log_output=False,
                 request_save_on_cell_execute=True,
-                # over ipc the "ip" is what the sockets' names begin with, in the notebook's folder where it isn't given
+                # over ipc the "ip" is the beginning of the sockets' paths, by default in the notebook's folder
                 config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
             )
     except DeadKernelError as error:
@@ -100,10 +101,11 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 
 @contextlib.contextmanager
-def _interrupts_for_the_kernel() -> Iterator[None]:
-    """Hand the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
+def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
+    """Pass the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
 
-    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. Raises
+    nbclient would shut the kernel down in the middle of the cell, which then finds its sockets closed. A kernel that
+    has not begun or resumed the run is ended at once: interrupted in an import, it would print a traceback. Raises
     KeyboardInterrupt in place of what the body raises after a Ctrl-C.
     """
     interrupted = threading.Event()
@@ -114,7 +116,8 @@ def _interrupts_for_the_kernel() -> Iterator[None]:
         for child in psutil.Process().children():
             with contextlib.suppress(psutil.Error):
                 if any("ipykernel" in word for word in child.cmdline()):
-                    child.send_signal(signal.SIGINT)
+                    begun = child.pid == folder.manifest().get("pid")  # which `Lab.begin` writes
+                    child.send_signal(signal.SIGINT if begun else signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -130,6 +133,11 @@ def _interrupts_for_the_kernel() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _is_begun(folder: RunFolder) -> bool:
+    """Return whether a run has looked at its machine, which it does before it measures: then it can be resumed."""
+    return "machine" in folder.manifest()
+
+
 def _resuming(folder: RunFolder) -> str:
     return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
@@ -137,53 +145,46 @@ def _resuming(folder: RunFolder) -> str:
 REMEDY = "begin a new run"
 
 
-def of_plan(folder: RunFolder, plan: str) -> dict[str, Any]:
-    """Return the manifest of a run of this plan. Raises PlanError for a run of another."""
+def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
+    """Return the manifest of a run of this plan. Raises PlanError for a run of another plan."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
         raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)
     return manifest
 
 
-def begun(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the parameters of a run of this plan that was not finished, and those that are given now.
-
-    Raises PlanError for any other run. Whether those that are given may be is for `continued` to say.
-    """
-    manifest = of_plan(folder, plan)
+def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
+    """Return the parameters of an unfinished run of this plan, updated by `given`. Raises PlanError for another run."""
+    manifest = manifest_of(folder, plan)
     if manifest.get("status") == "complete":
         raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
     return {**(manifest.get("parameters") or {}), **given}
 
 
 def same_parameters(folder: RunFolder, wanted: Mapping[str, object]) -> None:
-    """Raises PlanError, naming them, where parameters are not those that the run was begun with; minutes may differ."""
-    if differing := list(_other_parameters(folder.manifest(), wanted)):
-        raise PlanError(str(folder.path), _begun_with_another(differing), REMEDY)
+    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
+    _require_same(folder, folder.manifest(), wanted)
 
 
-def continued(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Return the run's folder, open again. Raises PlanError, naming what differs from the first session."""
-    from runners.analysis.comparable import of_manifests  # slow to import; who only starts a kernel needs none of it
+def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
+    """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
+    from runners.analysis.comparable import of_manifests  # slow to import, and not needed to start a kernel
 
-    before = of_plan(folder, plan)
+    before = manifest_of(folder, plan)
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):
         raise PlanError(str(folder.path), f"process {before['pid']} is still measuring it", "wait for it, or end it")
-    differing = [differs.text for differs in of_manifests(before, manifest)]
-    differing += _other_parameters(before, manifest.get("parameters") or {})
-    if differing:
-        raise PlanError(str(folder.path), _begun_with_another(differing), REMEDY)
+    differences = [difference.text for difference in of_manifests(before, manifest)]
+    _require_same(folder, before, manifest.get("parameters") or {}, differences)
     folder.update_manifest(pid=manifest.get("pid"), parameters=manifest.get("parameters"))
     folder.reopen()
     return folder
 
 
-def _other_parameters(before: Mapping[str, Any], wanted: Mapping[str, object]) -> Iterator[str]:
+def _require_same(
+    folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
+) -> None:
     given = before.get("parameters") or {}
-    for name, value in wanted.items():
-        if name != "minutes" and given.get(name) != value:
-            yield f"{name}: {given.get(name)} against {value}"
-
-
-def _begun_with_another(differing: list[str]) -> str:
-    return f"it was begun with another {'; another '.join(differing)}"
+    changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
+    differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]
+    if differences:
+        raise PlanError(str(folder.path), f"it was begun with another {'; another '.join(differences)}", REMEDY)

@@ -1,9 +1,9 @@
-"""Carry out a campaign: its jobs in order, none whose result is there already, so that it can be ended at any moment.
+"""Carry out a campaign: its jobs in order, without those that have a result, so that it can be ended at any moment.
 
-A result is a run folder whose name is the job's content address; it counts once its manifest says `complete`, which is
-the last thing that is written. The state of a campaign is the set of these folders and nothing else.
+A result is a run folder named by the job's content address. It counts once its manifest says `complete`, which is
+written last. The state of a campaign is the set of these folders and nothing else.
 
-It is shown as a plan by cells, then as a live table of jobs on a terminal, or a line each in a log.
+The plan is shown by cells, the progress as a live table of jobs on a terminal, or as lines in a log.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from runners import words
 from runners.design.experiment import Value
 from runners.errors import MeasureError
 from runners.execution.progress import Event, Sink
-from runners.readers import write
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
-#: What a lab that measures one job for another finds in its folder, and how it says how that ended.
+#: The job and the outcome in the folder of a lab that measures one job for another.
 JOB_FILE, OUTCOME_FILE = "job.json", "outcome.json"
-#: What a folder that can't be written to says; every later job would end in the same way.
+#: Errors of a folder that can't be written to, by which every later job would fail too.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again: what is measured is kept"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: what the plan of that name (`kind`) measures with these parameters.
+    """One run of a campaign: of the plan named `kind`, with these parameters.
 
-    `address` names the result by its content: equal jobs on equal machines have equal addresses, whichever campaign
-    they belong to. `changed` are the parameters that are not at their defaults, for tables.
+    `address` identifies the result: equal jobs on equal machines have equal addresses in all campaigns. `changed`: the
+    parameters that are not at their defaults, for tables.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     @property
     def folder(self) -> str:
-        """The name of the run folder that holds the result."""
+        """The name of the result's run folder."""
         return f"{self.kind}-{self.address}"
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: every later one would end so too.
+    """How a job ended. `stop`: every later job would fail in the same way.
 
-    `loaded_s` is the time in which a load ran, of the `took_s` in all; `invalid` of its `trials` may not be quoted.
-    `stalled_share` is the share of the sentinel's time in which a core stalled.
+    `loaded_s`: the part of `took_s` in which a load ran. `invalid`: how many of the `trials` may not be quoted.
+    `stalled_share`: the share of the sentinel's time in which a core stalled.
     """
 
     address: str
@@ -81,21 +81,17 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runner(Protocol):
-    """Measures one job at a time.
+    """Measures one job at a time into a run folder, which may hold what an unfinished attempt has left.
 
-    `folder` is the run folder to measure into; it may hold what an attempt that did not end has left. A job that can't
-    be measured gives a failed outcome, and the manifest says `complete` only when all of it is there. An exception
-    ends the campaign.
+    A job that can't be measured has a failed outcome. The manifest says `complete` only when everything is written. An
+    exception ends the campaign.
     """
 
     def run(self, job: Job, folder: Path) -> JobOutcome: ...
 
 
 class Watch(Protocol):
-    """Sees the jobs of a campaign come and go; `there`: its result was there already.
-
-    A job that is lost with its host begins again.
-    """
+    """Follows the jobs of a campaign. `there`: a job's result was there already. A lost job begins again."""
 
     def begin(self, job: Job) -> None: ...
     def lose(self, job: Job, cause: str) -> None: ...
@@ -104,16 +100,16 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results below one folder, by content."""
+    """The results below one folder."""
 
     root: Path
 
     def folder(self, job: Job) -> Path:
-        """Where the result of a job is, or will be."""
+        """Return the run folder for the result of a job."""
         return self.root / job.folder
 
     def outcome(self, job: Job) -> JobOutcome | None:
-        """Return how a job ended that is complete; None for one that is to be measured."""
+        """Return the outcome of a complete job; None for a job that is to be measured."""
         try:
             manifest = RunFolder.open(self.folder(job)).manifest()
         except StoreError:
@@ -124,9 +120,9 @@ class Results:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other labs away while the body runs: two loads on one machine would measure each other.
+        """Lock the folder while the body runs: two loads on one machine would measure each other.
 
-        Raises MeasureError where another lab is at it, or the folder can't be written to. The kernel lets go of it when
+        Raises MeasureError where another lab holds it, or it can't be written to. The kernel releases the lock when
         this process ends, by whatever death.
         """
         try:
@@ -154,7 +150,7 @@ def outcome_of(job: Job, **fields: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a campaign ended: the results that there are, the jobs that failed, and those left for want of time."""
+    """How a campaign ended: the outcomes of its jobs, and the jobs that are left for want of time."""
 
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
@@ -185,7 +181,7 @@ def carry_out(
             watch.end(job, there, there=True)
             continue
         if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
-            return Ended(tuple(outcomes), tuple(each for each in jobs[at:] if results.outcome(each) is None))
+            return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if results.outcome(left) is None))
         watch.begin(job)
         outcome = runner.run(job, results.folder(job))
         outcomes.append(outcome)
@@ -207,28 +203,26 @@ def duration(seconds: float) -> str:
 
 
 def settings(job: Job) -> str:
-    """Return what of a job is not at its default."""
+    """Return the parameters of a job that are not at their defaults."""
     return " ".join(f"{name}={str(value).rpartition('/')[2]}" for name, value in job.changed.items())
 
 
 def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield the plan: a line a cell, with `ordered` then one a job in its order, and the planned length of what is
-    left.
-    """
-    there = {job.folder for job in jobs if results.outcome(job) is not None}
+    """Yield the plan: a line a cell, with `ordered` a line a job in its order, and the planned length of the rest."""
+    measured = {job.folder for job in jobs if results.outcome(job) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
         cells.setdefault((job.name, settings(job)), []).append(job)
     for (name, given), own in cells.items():
-        left = [job for job in own if job.folder not in there]
+        left = [job for job in own if job.folder not in measured]
         planned = f"{len(left)} of {len(own)} to measure, {duration(sum(job.planned_s for job in left))}"
         yield f"{name}: {own[0].kind} {given}: {planned}"
     for number, job in enumerate(jobs if ordered else (), 1):
-        state = "there already" if job.folder in there else duration(job.planned_s)
+        state = "there already" if job.folder in measured else duration(job.planned_s)
         yield f"{number:>4}  {job.name} {settings(job)}, repeat {job.repeat}, {job.address}: {state}"
-    left_s = sum(job.planned_s for job in jobs if job.folder not in there)
+    left_s = sum(job.planned_s for job in jobs if job.folder not in measured)
     budget = "" if minutes is None or left_s <= minutes * 60 else f"; the budget is {duration(minutes * 60)} a call"
-    yield f"{len(jobs)} runs, {len(there)} there already; planned length {duration(left_s)}{budget}"
+    yield f"{len(jobs)} runs, {len(measured)} there already; planned length {duration(left_s)}{budget}"
 
 
 def _cells(job: Job, state: str, outcome: JobOutcome | None = None) -> list[str]:
@@ -236,22 +230,22 @@ def _cells(job: Job, state: str, outcome: JobOutcome | None = None) -> list[str]
     if outcome is not None and outcome.status == "complete":
         took = duration(outcome.took_s)
         trials = f"{outcome.trials}, {outcome.invalid} invalid" if outcome.invalid else str(outcome.trials)
-        sentinel = "" if outcome.sentinel_us is None else write.latency(outcome.sentinel_us)
-        stalled = "" if outcome.stalled_share is None else write.percent(outcome.stalled_share)
+        sentinel = "" if outcome.sentinel_us is None else words.latency(outcome.sentinel_us)
+        stalled = "" if outcome.stalled_share is None else words.percent(outcome.stalled_share)
     return [job.name, str(job.repeat), settings(job), duration(job.planned_s), took, state, trials, sentinel, stalled]
 
 
-class _OfOneRun(Sink):
-    """What a run says is kept in its own folder, which standard output is turned to meanwhile; it closes nothing."""
+class _Printing(Sink):
+    """Prints the lines of a run to standard output, which goes to the run's own folder meanwhile."""
 
     def say(self, line: str) -> None:
         print(line, flush=True)
 
 
-class LiveTable(_OfOneRun):
-    """The last jobs that ended, those that are measured, and the next ones; drawn anew when something is shown.
+class LiveTable(_Printing):
+    """The last jobs that ended, those that are measured, and the next ones.
 
-    It draws when it is called and has no thread of its own: during a load nothing may run that is not asked for.
+    It is drawn when it is called and has no thread of its own, which would run during a load.
     """
 
     def __init__(self, jobs: Sequence[Job], console: Console) -> None:
@@ -314,7 +308,7 @@ class LiveTable(_OfOneRun):
         self._live.update(Group(table, Text(self._moment, style="cyan"), Text(foot)), refresh=True)
 
 
-class Lines(_OfOneRun):
+class Lines(_Printing):
     """A line when a job begins and when it ends, for a log."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
@@ -343,16 +337,15 @@ class Lines(_OfOneRun):
         self.note(f"      {settings(job)}, repeat {job.repeat}: {cause}; it begins again")
 
     def show(self, event: Event) -> None:
-        """Leave the progress within a run to the table."""
+        """A log has no progress within a run."""
 
     def stop(self) -> None:
-        """End with the last line."""
+        """The last line is the end."""
 
     def note(self, line: str) -> None:
-        """Show a line."""
         print(line, file=self._out, flush=True)
 
 
 def table(jobs: Sequence[Job], out: TextIO) -> LiveTable | Lines:
-    """The right way to show a campaign here."""
+    """Return a live table for a terminal, else lines."""
     return LiveTable(jobs, Console(file=out)) if out.isatty() else Lines(jobs, out)

@@ -1,7 +1,4 @@
-"""Run the blocks of an experiment: sessions in their order, and none that the run folder holds already.
-
-The servers of a run: how a setting is started on this machine, what is up now, and where its data lies.
-"""
+"""Run the blocks of an experiment, without the sessions that the run folder has already; start and stop its servers."""
 
 from __future__ import annotations
 
@@ -15,6 +12,7 @@ from typing import Protocol, cast
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.validity import REMEDIES, cause, disturbance, unusable, why_not, worth_another_try
 from runners.design.block import Block, FaultInjection, FixedRate, Interleaved
@@ -48,8 +46,7 @@ from runners.execution.measurement import KIND, Measurement, happening, let_rest
 from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
-from runners.process.supervisor import in_a_row
-from runners.readers import write
+from runners.process.supervisor import free_port
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
@@ -64,17 +61,17 @@ from runners.trial import machine
 from runners.trial.faults import heads
 from runners.trial.profiler import ProfileSpec
 
-#: So often at most a fill is tried, and a load that the machine disturbed: this within so much of what its block was
-#: planned to take, but twice in any case.
+#: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
+#: their block's planned time is not spent.
 TRIES, SPARE_SHARE = 3, 0.2
-#: Of its rate, what a load is offered that did not keep it while it was profiled.
+#: The share of its rate that is offered to a load which did not keep its rate while it was profiled.
 LOWER_SHARE = 0.6
 #: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
 _MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
-    """Start a setting's server, on an empty store or on what its last server left; `keep_others`: what is up stays."""
+    """Start a setting's server on an empty store, or with `keep_data` on the last one's, in place of what is up."""
 
     def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
 
@@ -82,8 +79,8 @@ class Launch(Protocol):
 class Executor:
     """Runs blocks into one run folder.
 
-    What an earlier session of the run measured under the same specification is read back, once: who runs a block twice
-    wants it measured twice. Trials that shared one server are read back together or not at all.
+    Steps that an earlier session of the run measured under the same specification are read back, once: a block that is
+    run twice is to be measured twice. Trials that shared one server are read back together or not at all.
     """
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
@@ -96,7 +93,7 @@ class Executor:
     def run(self, block: Block) -> list[Step]:
         """Measure every trial of a block, in order. Raises MeasureError where no treatment responds.
 
-        A load by two generators is left out where one of them is not there, which the manifest then says.
+        A load by two generators is left out where one of them is missing, and noted in the manifest.
         """
         if isinstance(block, TwoGenerators) and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
@@ -121,7 +118,7 @@ class Executor:
     def compare_profiles(self) -> None:
         """Write the profiler's own pages of the two profiles that the report compares, each against the other.
 
-        Nothing is computed from them: where that fails, it is said.
+        Nothing is computed from these pages, so a failure is only shown.
         """
         if (profiler := self._measurement.profiler) is None:
             return
@@ -157,21 +154,19 @@ class Executor:
         return adaptive.ladder(self._at_rates_of(block, block.like.name, rate_steps), say)
 
     def _reached_rps(self, block: FixedRate) -> dict[str, float]:
-        """Return what each treatment reached in the probes of a block of this run. Raises MeasureError without one."""
-        found = {}
+        """Return the rates of the treatments in the probes of a block of this run. Raises MeasureError without one."""
+        reached_rps = {}
         for session in block.probes():
             name = session.trials[0].name
-            probes = [step for folder in self._folder.steps() if (step := read_step(folder)).name == name]
+            probes = [read_step(folder) for folder in self._folder.steps() if folder.name == name]
             if not probes or not facts.achieved_rps(probes[0]) > 0:
                 cause = f"block {block.name} has measured no closed loop of it"
                 raise MeasureError(f"rate of {session.treatment.name}", cause, f"run {block.name} before")
-            found[session.treatment.name] = facts.achieved_rps(probes[0])
-        return found
+            reached_rps[session.treatment.name] = facts.achieved_rps(probes[0])
+        return reached_rps
 
     def _at_rates_of(self, block: Ladder, like: str, steps: Sequence[Step]) -> Ladder:
-        """Return the ladder with the rates that a block of this run offered: those around its knee, if it searched
-        one.
-        """
+        """Return the ladder with the rates of a block of this run, if that searched a knee those around it."""
         around = [step for step in steps if step.record.ladder is not None and step.record.ladder.base is not None]
         rates = tuple(sorted({facts.offered_rps(step) for step in around or steps}))
         if not rates:
@@ -179,7 +174,7 @@ class Executor:
         return replace(block, rates=rates)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
-        """Set rate steps aside that this block measured before and no longer has: they would count to its ladder."""
+        """Set aside earlier rate steps of this block that are not among `steps`: they would count to its ladder."""
         present = {step.name for step in steps}
         for folder in self._folder.complete():
             record = read_record(folder)
@@ -196,7 +191,7 @@ class Executor:
         if probes and not capacity_rps:
             raise _no_response(f"probe of {block.workload.label}", probes)
         if (rate := block.rate(capacity_rps)) is not None:
-            self._progress.say(f"{block.workload.label}: {write.rate(rate.rps)} will be offered: {rate.basis}")
+            self._progress.say(f"{block.workload.label}: {words.rate(rate.rps)} will be offered: {rate.basis}")
         for session in block.loads(rate):
             yield Request(session)
 
@@ -206,27 +201,23 @@ class Executor:
             yield Request(session)
 
     def _possible(self, request: Request) -> Request | None:
-        """Return a request without what this machine lacks: generators, or the JDK of the whole session; None for
-        nothing.
-        """
+        """Return a request without trials of missing generators; None without any trial, or without its JDK."""
         session = request.session
         if isinstance(session, SharedSession):
             return request
         if (jdk := session.treatment.jdk) and not self._measurement.has_jdk(jdk):
             self._progress.note(f"No JDK {jdk} on this machine: {session.treatment.name} is left out")
             return None
-        absent = {each.generator for each in session.trials} - {""}
-        absent = {name for name in absent if not self._measurement.has_generator(name)}
+        generators = {trial.generator for trial in session.trials} - {""}
+        absent = {name for name in generators if not self._measurement.has_generator(name)}
         if new := absent - self._absent:
             self._absent |= new
-            self._progress.note(f"Not on this machine, and so left out: {write.listed(sorted(new))}")
-        trials = tuple(each for each in session.trials if each.generator not in absent)
+            self._progress.note(f"Not on this machine, and so left out: {words.listed(sorted(new))}")
+        trials = tuple(trial for trial in session.trials if trial.generator not in absent)
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return the trials of a session as an earlier one measured them; none where one of them is missing or
-        another.
-        """
+        """Return the steps of a session that an earlier one measured; none where one is missing or differs."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
         steps = [read_step(folder) for folder in folders]
@@ -240,7 +231,7 @@ class Executor:
         session = request.session
         known = StepRecord(block=block.name, specification=session.specification, ladder=request.ladder)
         if isinstance(session, SharedSession):
-            assert request.interleaved is not None, "what is shared belongs to an interleaved block"
+            assert request.interleaved is not None, "a shared session belongs to an interleaved block"
             return self._measured_together(session, request.interleaved, known)
         if session.warm_up is not None:
             server, warmed = self._warm_server(session, session.warm_up, known)
@@ -248,10 +239,9 @@ class Executor:
                 return [warmed]
         else:
             if session.heads:
-                asked = cast("RunningServer", self._launch(session.treatment))
-                known = record_with(
-                    known, fault=FaultRecord(switch=block.name, heads=tuple(heads(asked, session.heads)))
-                )
+                faulty = cast("RunningServer", self._launch(session.treatment))
+                fault = FaultRecord(switch=block.name, heads=tuple(heads(faulty, session.heads)))
+                known = record_with(known, fault=fault)
             server = self._started(session)
         return [self._trial(block, server, trial, known) for trial in session.trials]
 
@@ -264,15 +254,15 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return the warm server of sessions before; it is started and warmed where it is not up, or died.
+        """Return the warm server of earlier sessions; start and warm it where it is not up, or died.
 
-        The warm-up that a block begins with is a step of it, from which its first rate follows; a later one is not.
+        The warm-up that a block begins with is a step of it, which its first rate follows from; a later one is not.
         """
         like, first = replace(session, trials=()), session.trials == (warming,)
-        server = next((each for of, each in self._warm if of == like and each.alive()), None)
+        server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
             return server, None
-        self._warm = [(of, each) for of, each in self._warm if session.keep_others and of != like]
+        self._warm = [(key, target) for key, target in self._warm if session.keep_others and key != like]
         server, whole_s = self._started(session), warming.shape.duration_s or 0.0
         name, role = (warming.name, warming.role) if first else (f"re-{warming.name}", KIND)
         loops = Shape(warming.shape.connections, warming.shape.threads)
@@ -284,10 +274,8 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial; a fill again where a request timed out, a load where the machine disturbed it, and one
-        that did not keep its rate while it was profiled at a lower one.
-
-        Raises MeasureError when not all was written.
+        """Measure one trial, and again where it is a fill with a time-out, a disturbed load, or a profiled load that
+        did not keep its rate, then at a lower one. Raises MeasureError for a fill that did not write everything.
         """
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
@@ -303,7 +291,7 @@ class Executor:
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
     def _spec(self, trial: Trial) -> ProfileSpec | None:
-        """Return what a trial records of its server, by what the clean one used; None for a clean one."""
+        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
         if not trial.profile:
             return None
         clean = trial.name.partition("-profiled")[0]
@@ -311,7 +299,7 @@ class Executor:
         return ProfileSpec.for_load(trial.profile, rps, trial.length_s, self._measurement.server_cpu_share(clean))
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
-        """Return whether a load has to be measured again: the machine disturbed it, and there is time left."""
+        """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""
         disturbed = trial.role in _MEASURED_AGAIN and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
@@ -321,7 +309,7 @@ class Executor:
         return True
 
     def _measured_together(self, session: SharedSession, about: InterleavedRecord, known: StepRecord) -> list[Step]:
-        """Start all servers, warm those that are not to be cold, load each alone as asked, then all by one schedule."""
+        """Start all servers, warm all but the cold ones, measure their solo trials, then load all by one schedule."""
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
         for member in session.members:
             server = servers[member.name] = self._launch(member.treatment, keep_others=bool(servers))
@@ -329,14 +317,15 @@ class Executor:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
         own = StepRecord(block=known.block, round=session.number)
-        for member in (each for each in session.members if not each.cold):
-            name, server = step_name(load.name, "warm", member.name), servers[member.name]
-            warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, known=own)
-            let_rest(server, warmed)
+        for member in session.members:
+            if not member.cold:
+                name, server = step_name(load.name, "warm", member.name), servers[member.name]
+                warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, known=own)
+                let_rest(server, warmed)
         known = record_with(known, round=session.number)
         steps = []
-        alone = [(each.name, each.alone) for each in session.members]
-        for name, trial in (*alone, *((each.name, each.solo) for each in session.members)):
+        alone = [(member.name, member.alone) for member in session.members]
+        for name, trial in (*alone, *((member.name, member.solo) for member in session.members)):
             if trial is not None:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
                 for number in range(1, 1 + TRIES):
@@ -344,28 +333,28 @@ class Executor:
                     if not self._again(trial, servers[name], step):
                         break
                 steps.append(step)
-                let_rest(servers[name], steps[-1])
+                let_rest(servers[name], step)
+        targets = tuple(
+            LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
+            for member in session.members
+        )
         sent = LoadSpec(
             "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
-            load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments,
-            targets=tuple(
-                LoadTarget(of.name, servers[of.name].url + of.workload.path, of.workload.script)
-                for of in session.members
-            ),
+            load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments, targets=targets,
             seed=session.seed, slice_s=session.slice_s,
         )  # fmt: skip
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-            group = TargetGroup(write.listed(each.name for each in session.compared), servers)
+            group = TargetGroup(words.listed(member.name for member in session.compared), servers)
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
             return [*steps, measurement.step(load, group, known=known, load=sent)]
 
 
 def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
-    """Say why none of these loads had a response that could be read."""
+    """Return the error for loads none of which had a response that could be read."""
     reasons = dict.fromkeys(f"{step.subject}: {why_not(step)}" for step in steps)
-    seen = cause(steps[0])
-    remedy = REMEDIES.get(seen, "See the server's log.") if seen is not None else "Run again."
+    first = cause(steps[0])
+    remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
 
 
@@ -387,7 +376,7 @@ NOOP = "noop"
 
 
 class Servers:
-    """One server that is loaded, or several at once; a new one takes the place of all."""
+    """The servers that are up: one that is loaded, or several at once. A new one takes the place of all."""
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
@@ -400,14 +389,14 @@ class Servers:
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
 
     def start(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> RunningServer:
-        """Start a setting on an empty store, or on what its last server left, with what is up or in its place."""
+        """Start a setting (see `Launch`). Raises ToolError without its JDK."""
         if not keep_others:
             self.stop()
         spec = self._specified(setting, keep_data)
-        if keep_others and setting.nodes == 1:  # the port that was asked for is the first one's
+        if keep_others and setting.nodes == 1:  # the first server has the given port
             spec = replace(spec, port=0)
         if setting.processes > 1:
-            first = in_a_row(setting.processes)
+            first = free_port(setting.processes)
             server: RunningServer = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
         else:
             server = launch_server(spec)
@@ -417,9 +406,9 @@ class Servers:
     def start_target(
         self, file: TargetFile, keep_others: bool = False, name: str = "", engine: str = EXTERNAL
     ) -> Target:
-        """Start anybody's server by its description, on an empty data folder, in place of what is up or with it.
+        """Start any server by its description, on an empty data folder, in place of what is up or with it.
 
-        `name` is what reports call this process, if not by the target's name.
+        `name`: its name in reports, by default the target's.
         """
         if not keep_others:
             self.stop()
@@ -430,7 +419,7 @@ class Servers:
         return target
 
     def build_target(self, file: TargetFile) -> None:
-        """Build anybody's server by its description, once for its name. Raises PlanError when that fails."""
+        """Build any server by its description. Raises PlanError when that fails."""
         build_target(file, self._folder.server_folder(file.name) / "build.log")
 
     @property
@@ -439,10 +428,10 @@ class Servers:
         return self._shop.servers is not None
 
     def start_idle(self, name: str, keep_others: bool = False) -> Target:
-        """Start the crate's server that does nothing, where none of the lab's own is needed otherwise."""
+        """Start the crate's server that does nothing, which needs no JDK."""
         reference = self._shop.reference
         assert reference is not None, "the workshop has a JDK where there is none"
-        url = f"http://{HOST}:{in_a_row(1)}"
+        url = f"http://{HOST}:{free_port()}"
         command = (str(reference.path), "--kind", "server", url)
         idle = Description(name=name, url=url, workloads={"get": TargetWorkload()}, command=command)
         return self.start_target(TargetFile(reference.path, idle, ""), keep_others, engine=NOOP)
@@ -453,12 +442,11 @@ class Servers:
             self._up.pop().stop()
 
     def drop_data(self) -> None:
-        """Remove what the stores of all settings hold."""
+        """Remove the data of all settings."""
         for data in self._folder.path.glob("servers/*/data"):
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        """Specify how a setting is started here, on an empty store or not. Raises ToolError without its JDK."""
         self._starts += 1
         jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
         if jdk is None:
@@ -478,7 +466,7 @@ class Servers:
             data=home / "data",
             heap_mb=setting.heap_mb or int(self._parameters["heap_mb"]),
             selectors=int(self._parameters.get("selectors", 0)),
-            port=in_a_row(setting.nodes) if setting.nodes > 1 and not port else port,
+            port=free_port(setting.nodes) if setting.nodes > 1 and not port else port,
             cpus=None if setting.all_cores else self.cpus,
             taskset=machine.taskset(),
             server_flags=setting.server_flags,

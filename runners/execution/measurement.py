@@ -1,11 +1,10 @@
-"""Steps in a row: measure each, read it, judge it, and keep it in the run folder.
+"""Measure a step, read it, judge it, and keep it in the run folder.
 
-During its load runs what a trial plans: faults of its server, or a look at the kernel's TCP counters.
+A trial may plan something for the time of its load: faults of its server, or readings of the kernel's TCP counters.
 
 A server is warmed up by closed loops until its compiler has little left to do. Under a closed loop the compiler's
-threads share the server's cores with those that serve, and what they have to do piles up. So they may use the
-generator's cores too until the server is warm, and between two loops the server is left alone until they have worked
-it off.
+threads share the server's cores with those that serve, and their work piles up. So until the server is warm they may
+use the generator's cores too, and between two loops the server is left alone until they have caught up.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.analysis.validity import Aspect, judge, may_quote, succeeded
+from runners.analysis.validity import Aspect, judged, may_quote, succeeded
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
 from runners.design.session import LOAD, Freeze, KillNode, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
-from runners.readers import write
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
@@ -43,7 +42,7 @@ from runners.storage.schema import (
     StepRecord,
     SweepRecord,
     WindowRecord,
-    laid_over,
+    overlaid,
     write_record,
 )
 from runners.targets.base import Cluster, Freezable, Jvm, Target
@@ -66,35 +65,27 @@ REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
 def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """Return what the store takes when its background work is done, and what it was given."""
-    settled_s = rest_s(server, REST_BOUND_S)
+    """Wait until the store's background work is done; return the record of a fill with the store's size then."""
     filled = replace(
         record.fill,
+        settled_s=rest_s(server, REST_BOUND_S),
         given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
         live_bytes=workload.filled_bytes,
-        settled_s=settled_s,
         data_bytes=disk_bytes(server.data) if server.data else None,
     )
-    return replace(
-        record,
-        fill=filled,
-        store_after=store_status(server.status()),
-        statistics_after=statistics(server),
-        process_after=processes(server.pids),
-    )
+    store, process = store_status(server.status()), processes(server.pids)
+    return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
 
 
 def _paced(trial: Trial, load: LoadSpec) -> str:
     if trial.generator or load.targets or load.parts_rps:
         return ""
-    return ", closed loop" if load.rate_rps is None else f" at {write.rate(load.rate_rps)}"
+    return ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
 
 
 def _planned(trial: Trial, label: str) -> StepRecord:
-    """Return what a trial's plan says of its record."""
-    sweep = None
-    if trial.sweep is not None:
-        sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s)
+    """Return the fields of a trial's record that follow from its plan."""
+    sweep = SweepRecord(**dataclasses.asdict(trial.sweep), rest_s=trial.sweep.rest_s) if trial.sweep else None
     return StepRecord(
         label=label, role=trial.role, workload=trial.workload.name, rate_basis=trial.rate.basis if trial.rate else "",
         round=trial.round, sweep=sweep, expected_status=trial.expected_status,
@@ -136,10 +127,10 @@ class Measurement:
         happening: Callable[[float], Happening | None] = lambda _lead_s: None,
         load: LoadSpec | None = None,
     ) -> Step:
-        """Measure a trial and keep it as a step, with what is `known` of its record. Says so when it is not valid.
+        """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` gives, from the seconds for which a load is sent before it is recorded, what happens meanwhile.
-        `load` is what is sent where several servers share it.
+        `happening` is given the seconds for which the generator sends before it records, and returns what the trial
+        plans for the time of its load. `load`: the load of several servers that share it.
         """
         load = load or self._load(trial, server)
         instrument = self._for(trial, load, profile)
@@ -147,28 +138,28 @@ class Measurement:
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
         folder = self._folder.begin_step(trial.name)
         try:
-            # a number of requests takes what it takes; its duration is a bound
+            # the duration of a number of requests is only a bound
             length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
             follower = Follower(folder.hlog)
-            # no plan has the sentinel, which every run begins with
-            in_plan_s = 0.0 if trial.role == SENTINEL else None
+            in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
             with self._progress.part(label + _paced(trial, load), length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
                     tick(elapsed_s, follower.read())
 
+                def begin(_elapsed_s: float) -> None:
+                    during.begin()
+
                 try:
-                    record = self._measure(
-                        folder, server, load, instrument, profile, lambda _elapsed_s: during.begin(), show
-                    )
+                    record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                record = laid_over(record, _planned(trial, label), known, during.record(folder))
+                record = overlaid(record, _planned(trial, label), known, during.record(folder))
                 step = self._keep(folder, record, server)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            shutil.rmtree(folder.path, ignore_errors=True)  # makes the room to write the end of the run down
+            shutil.rmtree(folder.path, ignore_errors=True)  # room for the run's manifest
             raise MeasureError(str(self._folder.path), "the disk is full", "free some room and run again") from error
         finally:
             during.end()
@@ -177,7 +168,7 @@ class Measurement:
         return step
 
     def _load(self, trial: Trial, server: Target) -> LoadSpec:
-        """Return what a trial sends to one server; how long, where the trial leaves that to the run's size."""
+        """Return the load of a trial on one server; the run's size gives the times that the trial does not."""
         shape, rate = trial.shape, trial.rate
         warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
         return LoadSpec(
@@ -199,7 +190,6 @@ class Measurement:
         return self._instrument.profiler
 
     def has_generator(self, name: str) -> bool:
-        """Return whether a generator of that name was found on this machine."""
         return name in generators(self._shop)
 
     def has_jdk(self, release: int) -> bool:
@@ -207,14 +197,14 @@ class Measurement:
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
-        found = generators(self._shop)
-        return found.get(name) or found["wrk2"]  # the workshop refuses to open without either
+        available = generators(self._shop)
+        return available.get(name) or available["wrk2"]  # there is no workshop without either
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return what a trial is sent and observed with.
+        """Return the instrument for a trial.
 
-        Only where latency is quoted and explained are the causes of its tail recorded. The sentinel asks for this
-        machine, and so comes from it alone, and always by one generator: another reads another latency.
+        It records causes of the tail only where latency is quoted and explained. The sentinel measures this machine:
+        it is sent from here alone, and always by truepace, since generators differ in the latency that they read.
         """
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
@@ -226,42 +216,36 @@ class Measurement:
     def _keep(self, folder: StepFolder, record: StepRecord, server: Target) -> Step:
         write_record(folder, record)
         step = read_step(folder)
-        verdict = judge(step)
-        judged = replace(step.record, valid=verdict.valid, invalid_reasons=verdict.reasons, saturated=verdict.saturated)
+        kept = judged(step)
         if failures(step).protocol and not succeeded(step) and server.alive():
-            judged = replace(judged, spoken=spoken(server.url))
+            kept = replace(kept, spoken=spoken(server.url))
         store_frames(step)
         if record.sweep is not None:
             folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
-        final = self._folder.commit_step(folder, judged)
-        return dataclasses.replace(step, folder=final, record=judged)
+        final = self._folder.commit_step(folder, kept)
+        return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write the workload's keys once each, and see that they are there. Raises MeasureError when one is missing.
+        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing.
 
-        Of the lab's own servers some are read back; of others every request must have a response that is no error.
+        On the lab's own servers some keys are read back; on others every response of the fill must be no error.
         """
         if workload.fill_with is not None and self._shop.truepace is None:
             raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
-        text = f"fill {server.subject} with {write.several(keys, 'key')}"
+        text = f"fill {server.subject} with {words.several(keys, 'key')}"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as tick:
             if self._shop.truepace is None:
                 fill_by_hand(server, keys, workload.filled_value_bytes)
             else:
-                own_requests = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
-                sent = workload.fill_with or own_requests
+                puts = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
+                sent, bound_s = workload.fill_with or puts, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS)
                 load = LoadSpec(
-                    server.url,
-                    sent.script,
-                    None,
-                    max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS),
-                    connections=FILL_CONNECTIONS,
-                    requests=times * keys,
+                    server.url, sent.script, None, bound_s, connections=FILL_CONNECTIONS, requests=times * keys,
                     script_arguments=sent.arguments,
-                )
+                )  # fmt: skip
                 folder = self._folder.begin_step(f"fill-{server.subject}")
                 own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
                 measured = measure_step(folder, server, load, own, tick=tick)
@@ -278,31 +262,30 @@ class Measurement:
                 check_written(server.subject, keys, *counts)
 
     def say(self, line: str) -> None:
-        """A line next to the progress."""
         self._progress.say(line)
 
     def achieved_rps(self, name: str) -> float | None:
-        """Return what an earlier step of this run achieved, where that may be quoted."""
-        taken = self._taken.get(name)
-        known = taken is not None and may_quote(taken, Aspect.RATE)
-        return float(taken.frames["summary"]["achieved_rps"].iloc[0]) if taken is not None and known else None
+        """Return the achieved rate of an earlier step of this run, None where it may not be quoted."""
+        step = self._taken.get(name)
+        if step is None or not may_quote(step, Aspect.RATE):
+            return None
+        return float(step.frames["summary"]["achieved_rps"].iloc[0])
 
     def server_cpu_share(self, name: str) -> float:
-        """Return CPU seconds a second that the server used in an earlier step of this run, or a guess when there is
-        none.
-        """
-        taken = self._taken.get(name)
-        if taken is None or taken.frames["telemetry"].empty:
+        """Return the server's CPU seconds a second in an earlier step of this run, by default SERVER_CPU_SHARE."""
+        step = self._taken.get(name)
+        if step is None or step.frames["telemetry"].empty:
             return SERVER_CPU_SHARE
-        share = float(taken.frames["telemetry"]["server_cpu_cores"].mean())
+        share = float(step.frames["telemetry"]["server_cpu_cores"].mean())
         return share if share > 0 else SERVER_CPU_SHARE
 
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """Runs during a load. `begin` is called at its start and every second; `end` when it is over, or was cut.
+    """Something that a trial plans for the time of its load.
 
-    `record` gives fields of the trial's record, once it has ended.
+    `begin` is called at the load's start and every second, `end` when it is over or was cut. `record` then returns
+    fields of the trial's record.
     """
 
     begin: Callable[[], None]
@@ -314,28 +297,23 @@ NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """Return what a trial plans during its load, which its generator sends for `lead_s` before it records; None for
-    nothing.
+    """Return the faults or readings that a trial plans for the time of its load, None for none.
 
-    `stage`: name and title of the block that a closed loop belongs to. Raises MeasureError for a fault that this server
-    can't have.
+    `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
+    Raises MeasureError for a fault that this server can't have.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
-    if (asked := trial.loop) is not None:
-        watch, hz = TcpWatch(), timer_hz()
+    if (loop := trial.loop) is not None:
+        watch, (name, title) = TcpWatch(), stage
         about = LoopRecord(
-            stage=stage[0],
-            stage_title=stage[1],
-            published=asked.published,
-            drawn_keys=asked.drawn_keys,
-            held_keys=asked.held_keys,
-            kernel_hz=hz,
-        )
+            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
+            held_keys=loop.held_keys, kernel_hz=timer_hz(),
+        )  # fmt: skip
         return Happening(watch.begin, lambda: None, lambda _: StepRecord(loop=replace(about, tcp=watch.gained() or {})))
     if len(kills) > 1 or (kills and freezes):
         cause = "it kills a node and has another fault too"
-        raise MeasureError(f"trial {trial.name}", cause, "plan one trial for each")
+        raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
     if kills:
         return _killed(kills[0], server, lead_s)
     return _frozen(freezes, trial, server, lead_s) if freezes else None
@@ -347,10 +325,9 @@ def _frozen(freezes: tuple[Freeze, ...], trial: Trial, server: Target, lead_s: f
     freezer, length_s = Freezer(server.child, freezes, lead_s), trial.shape.duration_s or 0.0
 
     def record(folder: StepFolder) -> StepRecord:
-        freezes = freezer.finish()
         start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
         window = WindowRecord(start_unix_us=start_unix_us, length_s=length_s)
-        return StepRecord(freezes=freezes, window=window)
+        return StepRecord(freezes=freezer.finish(), window=window)
 
     return Happening(freezer.begin, freezer.finish, record)
 
@@ -367,7 +344,7 @@ def _killed(kill: KillNode, server: Target, lead_s: float) -> Happening:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return when the recorded window began, where the generator says it."""
+    """Return the start of the recorded window, None where the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -376,13 +353,11 @@ def _start_us(folder: StepFolder) -> float | None:
 
 
 LOOK_S = 0.2
-AT_REST = 0.05  # of a core, from one look to the next
+AT_REST = 0.05  # of a core, from one reading to the next
 
 
 def compiler_s(pid: int) -> float | None:
-    """Return CPU seconds of a process's compiler threads so far; None where there are none or the kernel does not
-    tell.
-    """
+    """Return the CPU seconds of a process's compiler threads so far; None where there are none or /proc has none."""
     try:
         used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
     except (OSError, ValueError, IndexError):
@@ -396,23 +371,23 @@ def await_rest_s(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> float | None:
-    """Wait until the compiler rests from one look to the next; give the seconds that took, None when it never did.
+    """Wait until the compiler rests between two readings; return the seconds that took, None when it never rested.
 
-    `read_s` gives its CPU seconds so far. A thread of it that ended makes a sum smaller, which counts as rest.
+    `read_s` returns its CPU seconds so far. A thread that has ended makes the sum smaller, which counts as rest.
     """
-    began = clock()
-    before, at = read_s(), began
-    while before is not None and clock() - began + LOOK_S <= bound_s:
+    began_s = clock()
+    before_s, read_at_s = read_s(), began_s
+    while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
         sleep(LOOK_S)
-        now, now_at = read_s(), clock()
-        if now is None or now - before <= AT_REST * (now_at - at):
-            return now_at - began
-        before, at = now, now_at
+        used_s, now_s = read_s(), clock()
+        if used_s is None or used_s - before_s <= AT_REST * (now_s - read_at_s):
+            return now_s - began_s
+        before_s, read_at_s = used_s, now_s
     return None
 
 
 KIND = "warm-up"
-#: For so long at most a server is left alone after one load.
+#: The longest time for which a server is left alone after a load.
 REST_S = 2.0
 
 
@@ -428,10 +403,10 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Warm a server by closed loops, as many as it takes; give the last. Those before are kept in steps/superseded/.
+    """Warm a server by closed loops and return the last one; the others are kept in steps/superseded/.
 
-    They end when the compiler rests at the end of one, or with the last that ends within WARM_BOUND times `whole_s`.
-    Where the kernel does not tell what threads use, it is one loop of `whole_s`.
+    They end when the compiler rests at the end of a loop, at the latest after WARM_BOUND times `whole_s`. Where the
+    kernel has no CPU times of threads, there is one loop of `whole_s`.
     """
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
@@ -447,9 +422,9 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Where JIT compilation was unfinished when a step ended, leave it alone until its compiler has worked that off.
+    """Leave a server alone until its compiler has caught up, where JIT compilation was unfinished when a step ended.
 
-    Else it would do so while another server is measured, or itself is measured next.
+    Else it would compile during the next step, on this or another server.
     """
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
@@ -457,7 +432,7 @@ def let_rest(server: Target, step: Step) -> None:
 
 
 def _compiler_freed(server: Target) -> AbstractContextManager[None]:
-    """A JVM's compiler may use every core for a while; other servers have none that is known."""
+    """Let a JVM's compiler use every core while the body runs; other servers have no known compiler."""
     return compiling_anywhere(server.pid) if isinstance(server, Jvm) else contextlib.nullcontext()
 
 

@@ -1,10 +1,10 @@
 """Progress of long work: a bar with the time left on a terminal, a live line in JupyterLab, plain lines in a log.
 
-A notebook in batch has no terminal: `lab run` listens on a local socket named in LAB_PROGRESS, and the notebook's
-kernel sends it what it would have shown. When the listener goes away, so does the kernel: no run outlives `lab run`.
+A notebook in batch has no terminal: `lab run` listens on a local socket named in LAB_PROGRESS, to which the notebook's
+kernel sends its progress. When the listener ends, so does the kernel: no run outlives `lab run`.
 
-A load is followed while it runs: rate, percentiles and stolen time of its last second, and a small figure of them. The
-generator writes its HdrHistogram log as it goes; a second costs ten lines of a tenth each to read.
+Of a running load the rate, percentiles and stolen time of its last second are shown, and a small figure of them. They
+are read from the HdrHistogram log that the generator writes meanwhile.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from typing import Any, Protocol, TextIO
 import psutil
 from tqdm import tqdm
 
+from runners import words
 from runners.errors import printable
-from runners.readers import write
 
 SHOWN_S = 120
-_TENTH_S = 0.1  # the length of a whole line of the log
+_TENTH_S = 0.1  # the length of an interval of the log
 WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
-#: Of each strip: its label and the colour of its line.
+#: The strips of the figure: their labels and the colours of their lines.
 RATE, LATENCY, STOLEN = ("achieved rate", "#0072B2"), ("p50, p99", "#D55E00"), ("stolen by the host", "#57606a")
 
 
@@ -47,12 +47,12 @@ class Moment:
 
     def text(self) -> str:
         """Return the second in words, for a terminal."""
-        percentiles = f"p50 {write.latency(self.p50_us)}, p99 {write.latency(self.p99_us)}"
-        return f"{write.rate(self.rate_rps)}, {percentiles}, {write.percent(self.stolen_share)} stolen"
+        percentiles = f"p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
+        return f"{words.rate(self.rate_rps)}, {percentiles}, {words.percent(self.stolen_share)} stolen"
 
 
 class Follower:
-    """Reads what a load has added to its HdrHistogram log since the last look; several servers count together."""
+    """Reads what a load has added to its HdrHistogram log since the last reading; several servers count together."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -60,23 +60,24 @@ class Follower:
         self._times = _machine_s()
 
     def read(self) -> Moment | None:
-        """Return the time since the last look; None where the generator wrote nothing, as wrk and wrk2 don't."""
-        # A host of a fleet shows progress without following a load, and needs no frames for it.
+        """Return the time since the last reading; None where the generator has no such log (wrk, wrk2)."""
+        # not above: a host of a fleet shows progress without following a load, and needs no frames for it
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples
 
-        found = [each for line in self._lines() if (each := interval_of(line)) and untargeted(each.kind) == UNTAGGED]
-        if not found:
+        intervals = [interval for line in self._lines() if (interval := interval_of(line))]
+        intervals = [interval for interval in intervals if untargeted(interval.kind) == UNTAGGED]
+        if not intervals:
             return None
-        (stolen_s, all_s), (stolen_before_s, all_before_s) = _machine_s(), self._times
-        self._times = (stolen_s, all_s)
-        passed_s = all_s - all_before_s
-        times = Samples.merge(each.samples for each in found)
+        (stolen_before_s, all_before_s), self._times = self._times, _machine_s()
+        stolen_s, passed_s = self._times[0] - stolen_before_s, self._times[1] - all_before_s
+        length_s = sum({interval.t_s: interval.duration_s for interval in intervals}.values())
+        times = Samples.merge(interval.samples for interval in intervals)
         return Moment(
-            times.total / max(_TENTH_S, sum({each.t_s: each.duration_s for each in found}.values())),
+            times.total / max(_TENTH_S, length_s),
             times.percentile(0.5),
             times.percentile(0.99),
-            (stolen_s - stolen_before_s) / passed_s if passed_s > 0 else 0.0,
+            stolen_s / passed_s if passed_s > 0 else 0.0,
         )
 
     def _lines(self) -> list[str]:
@@ -96,15 +97,16 @@ def _machine_s() -> tuple[float, float]:
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Draw the last seconds as SVG: a strip for the rate, one for both percentiles (logs), one for stolen time."""
+    """Return the last seconds as SVG: strips for the rate, for both percentiles (logarithmic), and for stolen time."""
     shown = moments[-SHOWN_S:]
     latest = shown[-1]
+    percentiles_us = [[moment.p50_us for moment in shown], [moment.p99_us for moment in shown]]
+    latencies = f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}"
     strips = [
-        (RATE, [[each.rate_rps for each in shown]], write.rate(latest.rate_rps), False),
-        (LATENCY, [[each.p50_us for each in shown], [each.p99_us for each in shown]],
-         f"{write.latency(latest.p50_us)}, {write.latency(latest.p99_us)}", True),
-        (STOLEN, [[each.stolen_share for each in shown]], write.percent(latest.stolen_share), False),
-    ]  # fmt: skip
+        (RATE, [[moment.rate_rps for moment in shown]], words.rate(latest.rate_rps), False),
+        (LATENCY, percentiles_us, latencies, True),
+        (STOLEN, [[moment.stolen_share for moment in shown]], words.percent(latest.stolen_share), False),
+    ]
     parts = []
     for place, ((label, colour), lines, now, logarithmic) in enumerate(strips):
         top = place * STRIP_PX
@@ -120,7 +122,7 @@ def drawing(moments: Sequence[Moment]) -> str:
 
 
 def _points(lines: Sequence[Sequence[float]], top: float, logarithmic: bool) -> list[str]:
-    """Return the lines of one strip in its own scale, from 0 or, logarithmic, from the least value on."""
+    """Return the points of a strip's lines, in its own scale from 0 or, if `logarithmic`, from the least value."""
     scaled = [[math.log10(value) if logarithmic and value > 0 else value for value in line] for line in lines]
     finite = [value for line in scaled for value in line if math.isfinite(value)]
     if not finite:
@@ -128,27 +130,27 @@ def _points(lines: Sequence[Sequence[float]], top: float, logarithmic: bool) -> 
     low = min(finite) if logarithmic else 0.0
     high = max(*finite, low + 1e-9)
     step = (WIDTH_PX - LABEL_PX) / max(1, len(lines[0]) - 1)
-    found = []
-    for line in scaled:
-        at = [
-            (LABEL_PX + place * step, top + (STRIP_PX - 8) - (value - low) / (high - low) * (STRIP_PX - 14))
+    bottom, height = top + (STRIP_PX - 8), STRIP_PX - 14
+    return [
+        " ".join(
+            f"{LABEL_PX + place * step:.1f},{bottom - (value - low) / (high - low) * height:.1f}"
             for place, value in enumerate(line)
             if math.isfinite(value)
-        ]
-        found.append(" ".join(f"{x:.1f},{y:.1f}" for x, y in at))
-    return found
+        )
+        for line in scaled
+    ]
 
 
 ADDRESS = "LAB_PROGRESS"
 LINE_EVERY_S = 10.0
 _KILLED_EXIT = 143
-#: So long is waited for what a kernel that has ended said last.
+#: The time to show the last messages of a kernel that has ended.
 SHOWN_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """How far the work is. Seconds of the plan done, seconds in all, what is being done, and how the load does now."""
+    """How far the work is: seconds of the plan done and in all, its present part, and a running load's last second."""
 
     done_s: float
     total_s: float
@@ -165,18 +167,18 @@ class Sink(Protocol):
 
     def show(self, event: Event) -> None: ...
     def say(self, line: str) -> None:
-        """Show a line about what goes on."""
+        """Show a line while the work goes on."""
 
     def note(self, line: str) -> None:
-        """Show a line that is still of use when the work is over."""
+        """Show a line that stays when the work is over."""
         self.say(line)
 
     def rest(self) -> None:
-        """Make room for what is printed next, where there is need."""
+        """Clear what would be in the way of other output."""
         return
 
     def close(self) -> None:
-        """End what was begun, if anything."""
+        """End the display."""
         return
 
 
@@ -184,13 +186,8 @@ class BarSink(Sink):
     """A bar, for a terminal."""
 
     def __init__(self, out: TextIO) -> None:
-        self._bar: tqdm[None] = tqdm(
-            total=1.0,
-            file=out,
-            leave=False,
-            dynamic_ncols=True,
-            bar_format="{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}",
-        )
+        form = "{percentage:3.0f} % |{bar:24}| {remaining} left  {desc}"
+        self._bar: tqdm[None] = tqdm(total=1.0, file=out, leave=False, dynamic_ncols=True, bar_format=form)
 
     def show(self, event: Event) -> None:
         self._bar.total = event.total_s
@@ -201,7 +198,7 @@ class BarSink(Sink):
         self._bar.write(line, file=self._bar.fp)
 
     def rest(self) -> None:
-        self._bar.clear()  # what is printed next begins a line of its own
+        self._bar.clear()
 
     def close(self) -> None:
         self._bar.close()
@@ -224,7 +221,7 @@ class LineSink(Sink):
         self.say(f"{self.left(event)}  {event.whole_text}")
 
     def left(self, event: Event) -> str:
-        """Return which share is done and how long the rest takes: `[ 50%] 03:20 left`."""
+        """Return the share that is done and the time for the rest: `[ 50%] 03:20 left`."""
         now_s = time.monotonic()
         self._begin_s = self._begin_s or now_s
         share = min(1.0, event.done_s / event.total_s) if event.total_s else 0.0
@@ -238,7 +235,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, and below it a figure of the load that runs; afterwards both are gone."""
+    """One live line in a notebook's cell, above a figure of the running load; afterwards both are removed."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -262,7 +259,7 @@ class NotebookSink(LineSink):
             self._update("")
 
     def _update(self, line: str) -> None:
-        """Show a line in place of the last, in the output that the cell which runs now has for it."""
+        """Replace the line in the output of the cell that runs now."""
         from IPython.core.getipython import get_ipython
         from IPython.display import HTML, display
 
@@ -276,9 +273,9 @@ class NotebookSink(LineSink):
 
 
 class SocketSink(Sink):
-    """Hands events to the `lab run` that started this kernel, and ends the kernel when that is gone.
+    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone.
 
-    It is never closed: the listener must see this end close only when the kernel ends.
+    It is never closed: to the listener its end is the end of the kernel.
     """
 
     def __init__(self, address: str) -> None:
@@ -304,7 +301,7 @@ class SocketSink(Sink):
 
 
 def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
-    """The right way to show progress here: `lab run`'s socket, a bar, or lines."""
+    """Return the display for this process: `lab run`'s socket, a notebook's line, a bar, or lines."""
     if address := os.environ.get(ADDRESS):
         return SocketSink(address)
     stream = out or sys.stdout
@@ -314,13 +311,13 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
 
 
 class Tick(Protocol):
-    """Say for how many seconds a part has gone on, and how its load does now."""
+    """Report for how many seconds a part has gone on, and the last second of its load."""
 
     def __call__(self, elapsed_s: float, moment: Moment | None = None) -> None: ...
 
 
 class Progress:
-    """The seconds of a plan, spent part by part."""
+    """The planned seconds of a run, spent part by part."""
 
     def __init__(self, total_s: float, shown_in: Sink) -> None:
         self._total_s = total_s
@@ -329,11 +326,9 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part of the work that will take about `planned_s`; give how far it is, and it counts as done
-        afterwards.
+        """Begin a part that takes about `planned_s`; yield its tick. Afterwards the part counts as done.
 
-        Where that is known better by now than when the whole was planned, with `in_plan_s` for this part, the whole
-        becomes longer or shorter by the difference.
+        `in_plan_s`: the part's seconds in the plan of the whole, which is corrected by the difference.
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
@@ -352,24 +347,24 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Begin a block of the plan; at its end the whole is as much longer or shorter as it was than `planned_s`."""
+        """Begin a block; at its end the plan of the whole is corrected by the block's difference from `planned_s`."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s
 
     def lengthen(self, by_s: float) -> None:
-        """A part of the plan is done once more."""
+        """Plan a part once more."""
         self._total_s += by_s
 
     def shorten(self, by_s: float) -> None:
-        """A part of the plan need not be done."""
+        """Leave a part out of the plan."""
         self._total_s = max(self._done_s, self._total_s - by_s)
 
     def say(self, line: str) -> None:
         self._sink.say(printable(line))
 
     def note(self, line: str) -> None:
-        """Say what a reader of the results has to know; a notebook keeps it."""
+        """Show a line for readers of the results; a notebook keeps it."""
         self._sink.note(printable(line))
 
     def close(self) -> None:
@@ -378,7 +373,7 @@ class Progress:
 
 @contextlib.contextmanager
 def listening(shown_in: Sink) -> Iterator[str]:
-    """Listen for a kernel's progress and show it; gives the address to put into LAB_PROGRESS."""
+    """Show a kernel's progress while the body runs; yield the address for LAB_PROGRESS."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         address = str(Path(folder) / "progress")
         listener = Listener(address, "AF_UNIX")
@@ -389,7 +384,7 @@ def listening(shown_in: Sink) -> Iterator[str]:
         finally:
             with contextlib.suppress(OSError):
                 Client(address, "AF_UNIX").close()  # ends the wait for a kernel that never came
-            serving.join(SHOWN_WITHIN_S)  # what the kernel said before it ended is shown
+            serving.join(SHOWN_WITHIN_S)
             listener.close()
             shown_in.close()
 

@@ -1,7 +1,7 @@
 """Plan a campaign: a YAML file of experiments or targets x settings x repeats becomes jobs in a randomised order.
 
-Every repeat is a block of all cells in an order of its own, so that a campaign that ends early is balanced and a drift
-of the machine falls on all settings alike (randomised complete blocks). The order follows from the seed alone.
+Every repeat is a block of all cells in random order (randomised complete blocks): a campaign that ends early is
+balanced, and a drift of the machine falls on all settings alike. The order follows from the seed alone.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Entry(Struct, frozen=True):
 
 
 class Campaign(Struct, frozen=True):
-    """What is measured, how often and for how long."""
+    """The entries of a campaign, how often they are measured, and for how long."""
 
     runs: Annotated[dict[Name, Entry], Meta(min_length=1, description="what is measured, by name")]
     repeats: Annotated[Repeats, Meta(description="how often each cell is measured")] = 1
@@ -75,7 +75,7 @@ _REMEDIES = {
 
 
 def _faults(campaign: Campaign) -> Iterator[Fault]:
-    """Yield what each key allows and an entry as a whole does not: keys, cause and remedy."""
+    """Yield the contradictions between keys of an entry: keys, cause and remedy."""
     for name, entry in campaign.runs.items():
         at = ("runs", name)
         if entry.measure not in (*_MEASURED, *_BY_TARGETS):
@@ -112,7 +112,7 @@ def _levels(values: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
 
 
 def _kind(entry: Entry) -> str:
-    """Return the name of the plan whose parameters an entry sets, as `plan_of` knows it."""
+    """Return the name of an entry's experiment or command, as `plan_of` takes it."""
     return f"target-{entry.measure}" if entry.targets and entry.measure != LOAD.number else entry.measure
 
 
@@ -124,7 +124,7 @@ FORM = YamlForm(
 
 
 class Appraise(Protocol):
-    """Give a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
+    """Return a job's content address and its planned seconds. Raises PlanError for what can't be measured."""
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]: ...
 
@@ -137,42 +137,36 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """Yield all combinations of targets and settings: repeats, name, kind, parameters. Raises PlanError for no
-        target.
-        """
+        """Yield every combination of targets and settings, as repeats, name, kind and parameters. Raises PlanError."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
-            names = list(entry.settings)
             for servers in self._servers(entry):
-                for values in itertools.product(*(_levels(entry.settings[key]) for key in names)):
-                    given = {**servers, **dict(zip(names, values, strict=True))}
+                for values in itertools.product(*map(_levels, entry.settings.values())):
+                    given = {**servers, **dict(zip(entry.settings, values, strict=True))}
                     yield repeats, name, kind, plan_of(kind).checked(given)
 
     def _servers(self, entry: Entry) -> list[dict[str, Any]]:
-        """Return the parameters that name servers, for each of the entry's targets, or for both of a comparison."""
+        """Return the parameters that name servers: one set for each target, or one for both targets of a comparison."""
         if not entry.targets:
             return [{}]
-        named = [f"{AS_TARGET}{read_target(self.path.parent / target).path}" for target in entry.targets]
-        return [dict(zip("ab", named, strict=True))] if entry.measure == COMPARE else [{"setting": x} for x in named]
+        texts = [f"{AS_TARGET}{read_target(self.path.parent / target).path}" for target in entry.targets]
+        if entry.measure == COMPARE:
+            return [dict(zip("ab", texts, strict=True))]
+        return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order in which they are measured; what two entries have in common is one job."""
+        """Return the jobs in the order of measurement; equal cells of two entries are one job."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):
             block = in_random_order((cell for cell in cells if repeat <= cell[0]), self.campaign.seed, repeat)
             for _, name, kind, parameters in block:
                 address, planned_s = appraise(kind, parameters, repeat)
+                changed, report = plan_of(kind).changed(parameters), self.campaign.report
                 job = Job(
-                    name=name,
-                    kind=kind,
-                    parameters=parameters,
-                    repeat=repeat,
-                    planned_s=planned_s,
-                    address=address,
-                    changed=plan_of(kind).changed(parameters),
-                    report=self.campaign.report,
-                )
+                    name=name, kind=kind, parameters=parameters, repeat=repeat, planned_s=planned_s, address=address,
+                    changed=changed, report=report,
+                )  # fmt: skip
                 jobs.setdefault(job.folder, job)
         return tuple(jobs.values())
 

@@ -1,4 +1,4 @@
-"""Plan the runs of `lab load`, `lab knee` and `lab compare`: as an experiment's, without a notebook."""
+"""Plan the runs of `lab load`, `lab knee` and `lab compare`: experiments without a notebook."""
 
 from __future__ import annotations
 
@@ -26,21 +26,18 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a load at one rate, the same on a server that does nothing before it. Raises PlanError."""
+    """Return a load at one rate, after the same load on a server that does nothing. Raises PlanError."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
-    title = f"{workload.label} of {setting.name} at one rate"
-    size = replace(size, duration_s=float(asked["duration_s"]) or size.duration_s)
-    rate_rps, connections, threads = float(asked["rate_rps"]), int(asked["connections"]), int(asked["threads"])
-    profile = listed(asked["profile"])
-    return (FixedRate("load", title, (setting,), workload, size, rate_rps, connections, threads, profile),)
+    return (FixedRate(
+        "load", f"{workload.label} of {setting.name} at one rate", (setting,), workload,
+        replace(size, duration_s=float(asked["duration_s"]) or size.duration_s), float(asked["rate_rps"]),
+        int(asked["connections"]), int(asked["threads"]), listed(asked["profile"]),
+    ),)  # fmt: skip
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a search for the highest rate that meets an objective, in the minutes of the whole run. Raises PlanError.
-
-    It has at least the time without which nothing can be found.
-    """
+    """Return a search for the knee that fits into the minutes of the whole run, or the shortest. Raises PlanError."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
@@ -53,10 +50,10 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (replace(search, minutes=max(minutes - around_s / 60, search.least_minutes)),)
 
 
-def _of_targets(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the same with the workloads that targets describe."""
+def _with_target_workloads(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the parameters for targets, whose descriptions name the workloads."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
-    return tuple(workload if each.name == workload.name else each for each in parameters)
+    return tuple(workload if parameter.name == workload.name else parameter for parameter in parameters)
 
 
 KNEE = Experiment(
@@ -78,15 +75,14 @@ KNEE = Experiment(
     ),
     knee,
 )  # fmt: skip
-#: As on the lab's own servers, with the workloads that the targets describe.
-TARGET_KNEE = replace(KNEE, parameters=_of_targets(KNEE.parameters))
+TARGET_KNEE = replace(KNEE, parameters=_with_target_workloads(KNEE.parameters))
 TARGET_COMPARE = replace(
-    COMPARE, number="compare", notebook="", parameters=(*_of_targets(COMPARE.parameters), SHARES, LISTEN)
+    COMPARE, number="compare", notebook="", parameters=(*_with_target_workloads(COMPARE.parameters), SHARES, LISTEN)
 )
 LOAD = Experiment(
     "load", "", "One load: a constant rate on one server", "",
     (
-        *_of_targets(ONE_LOAD),
+        *_with_target_workloads(ONE_LOAD),
         Parameter("setting", "", "the server: target=FILE", read=setting_of, kept=whole_path),
         Parameter("rate_rps", 0, "offered rate; 0: half of a closed loop", "requests/s", low=0, high=10_000_000),
         Parameter("duration_s", 0.0, "length without warm-up; 0: as the size", "s", low=0, high=86_400),
@@ -99,3 +95,5 @@ LOAD = Experiment(
 COMMANDS = {
     "knee": KNEE, "compare": COMPARE, "load": LOAD, "target-knee": TARGET_KNEE, "target-compare": TARGET_COMPARE,
 }  # fmt: skip
+#: Parameters that may name a target.
+SERVERS = ("setting", "a", "b")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from runners import words
 from runners.design.block import Block, FaultInjection, FixedRate
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
 from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import ROUND, Freeze, Session, Trial, in_random_order
 from runners.design.setting import Setting
-from runners.readers import write
 from runners.results.answer import Asked, Question
 
 #: Named as their drivers are; the simplest clients first.
@@ -18,14 +18,14 @@ GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 NOOP = Setting.of("noop")
 #: A closed loop that counts for nothing: afterwards the server's compiler is done with this request.
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
-#: The server is frozen in the middle of the load and again at its end, until after it.
+#: The server is frozen in the middle of the load and again at its end, for longer than it lasts.
 STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
 CLOSED = "wrk"  # it knows no rate
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """One size: connections and rates, how often each is measured, for how long. wrk2 needs 10 s before it records."""
+    """The rounds of one size, at points of connections and rate. wrk2 has fewer: it needs 10 s before it records."""
 
     points: tuple[tuple[int, float], ...]
     rounds: int
@@ -34,7 +34,7 @@ class Rounds:
     window_s: float
 
     def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
-        """Return the trials of a round in random order: every generator at every point that it can send."""
+        """Return the trials of round `number` in random order: every generator at every point that it can send."""
         trials = list[Trial]()
         for connections, rps in self.points:
             for tool in generators:
@@ -48,9 +48,9 @@ class Rounds:
         return in_random_order(trials, "floors", number)
 
     def _trial(self, name: str, number: int, tool: str, connections: int, rps: float | None) -> Trial:
-        label = f"{tool}, {connections} x {write.rate(rps) if rps else 'closed loop'}, round {number}"
-        rate, shape = Rate(rps, "fixed") if rps else None, Shape(connections, 1, self.window_s, self.warmup_s)
-        shape = shape if rps else replace(shape, warmup_s=0.0)
+        label = f"{tool}, {connections} x {words.rate(rps) if rps else 'closed loop'}, round {number}"
+        rate = Rate(rps, "fixed") if rps else None
+        shape = Shape(connections, 1, self.window_s, self.warmup_s if rps else 0.0)
         return Trial(f"{name}-r{number}", ROUND, FIXED_GET, rate, shape, label=label, generator=tool, round=number)
 
 
@@ -94,7 +94,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the generators, and what answers it."""
     from runners.results.generators import OURS, counts_a_stall, generator_adds, generator_costs
 
     reported = {"wrk2-adds": "medians of 0.6 to 1.1 ms, taken for the server's"}

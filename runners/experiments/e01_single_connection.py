@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runners.design.block import MOST_AT_ONCE, Block, FixedRate, Interleaved
 from runners.design.experiment import COMMON, TARGET, Experiment, Parameter, Value, listed, without
-from runners.design.load import GET, PUBLISHED, PUT, SIZES, Size, Starts, Workload
+from runners.design.load import GET, PUBLISHED, PUT, SIZES, Size, Workload, by_size
 from runners.design.objective import CPU
 from runners.design.setting import AS_PUBLISHED, CACHE, MIB, Setting
 from runners.design.target import shared_workloads, targets_of
@@ -19,12 +19,11 @@ WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "disk", "errors")
 TARGET_KEYS = ("servers",)
-#: Of the stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = {"smoke": ("put",), "quick": WORKLOADS, "published": WORKLOADS, "full": WORKLOADS}
-STARTS = {
-    "smoke": Starts(1, 0.1, 0.5, 0.3), "quick": Starts(3, 0.5, 4.0, 1.0), "published": Starts(6, 1.0, 10.0, 3.0),
-    "full": Starts(6, 2.0, 15.0, 5.0),
-}  # fmt: skip
+#: The stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
+COMPARED = by_size(
+    Size("smoke", 0.1, 0.5, 0.3), Size("quick", 0.5, 4.0, 1.0, starts=3),
+    Size("published", 1.0, 10.0, 3.0, starts=6), Size("full", 2.0, 15.0, 5.0, starts=6),
+)  # fmt: skip
 MARGIN = 0.03
 #: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
 #: more than twice.
@@ -43,38 +42,36 @@ def volume(size: Size, rate_rps: float) -> FixedRate:
 
 
 def copies(workload: Workload, size: Size) -> Interleaved:
-    """Return the detours of the published server, each against a server that takes none."""
+    """Return a comparison of every detour of the published server with a server that takes none."""
     detours = (Setting(name, STORE, (f"{AS_PUBLISHED}={name}",)) for name in DETOURS)
     return Interleaved(
         f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
-        (Setting("direct", STORE), *detours), "direct", workload, replace(size, probe_s=STARTS[size.name].server_s),
-        STARTS[size.name].shape(1), STARTS[size.name].count, primary=CPU, margin=MARGIN, at_once=MOST_AT_ONCE,
-        solo=False, loops=False, questions=("copies",),
+        (Setting("direct", STORE), *detours), "direct", workload, size, size.shape(1), size.starts, primary=CPU,
+        margin=MARGIN, at_once=MOST_AT_ONCE, solo=False, loops=False, questions=("copies",),
     )  # fmt: skip
 
 
 def cached(size: Size) -> Interleaved:
-    """Return random GETs of our store with a row cache that holds all of them, and without."""
+    """Return a comparison of random GETs of our store with a row cache that holds every key, and without."""
     return Interleaved(
         "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm", GET,
-        replace(size, probe_s=STARTS[size.name].server_s), STARTS[size.name].shape(1), STARTS[size.name].count,
-        margin=MARGIN, solo=False, loops=False, questions=("cache",),
+        size, size.shape(1), size.starts, margin=MARGIN, solo=False, loops=False, questions=("cache",),
     )  # fmt: skip
 
 
 def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
-    """Yield what only a long size has time for, of PUT or of GET."""
+    """Yield the blocks of PUT or of GET that only a long size has time for."""
     if size.name in VOLUME_S:
-        yield copies(PUT if name == "put" else GET, size)
-        yield volume(size, rate_rps) if name == "put" else cached(size)
+        yield copies(PUT if name == "put" else GET, COMPARED[size.name])
+        yield volume(size, rate_rps) if name == "put" else cached(COMPARED[size.name])
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """PUT on an empty store, then GET on one that was filled: each engine at one rate that all of them achieve.
+    """Return PUT on an empty store, then GET on a filled one: every engine at one rate that all of them achieve.
 
-    Of targets each of their workloads, on what the target is filled with.
+    With `target=`: every workload that the targets describe, on the targets' own fills.
     """
-    events, size = listed(asked["profile"]), SIZES[str(asked["size"])]
+    size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):
         what, treatments = "server", tuple(file.setting for file in targets)
@@ -82,26 +79,20 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     else:
         what, treatments = "engine", tuple(map(Setting.of, listed(asked["engines"])))
         loads = [("put", PUT, PUT_QUESTIONS), ("get", GET, GET_QUESTIONS)]
-    found = list[Block]()
+    planned = list[Block]()
     for name, workload, keys in loads:
+        title = f"{workload.label}: every {what} at one rate"
         fixed = FixedRate(
-            name,
-            f"{workload.label}: every {what} at one rate",
-            treatments,
-            workload,
-            size,
-            rate_rps=float(asked["rate_rps"]),
-            profile=events,
-            questions=keys,
+            name, title, treatments, workload, size, rate_rps, profile=listed(asked["profile"]), questions=keys
         )
-        found.append(fixed)
-        if not targets and len(treatments) > 1 and name in COMPARED[size.name]:
-            found.append(fixed.compared(f"{name}-compared", STARTS[size.name], MARGIN, ("engines",)))
+        planned.append(fixed)
+        if not targets and len(treatments) > 1 and (name == "put" or size.name != "smoke"):
+            planned.append(fixed.compared(f"{name}-compared", COMPARED[size.name], MARGIN, ("engines",)))
         if not targets:
-            found += in_depth(name, size, float(asked["rate_rps"]))
+            planned += in_depth(name, size, rate_rps)
     if not targets:
-        found.append(by_two_generators(treatments[0], PUT, size.name, questions=("median",)))
-    return tuple(found)
+        planned.append(by_two_generators(treatments[0], PUT, size.name, questions=("median",)))
+    return tuple(planned)
 
 
 EXPERIMENT = Experiment(
@@ -112,7 +103,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the report and of the stores, and what answers it."""
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, loads, profiles, published, tails
 
@@ -139,7 +129,7 @@ def questions() -> tuple[Asked, ...]:
 
 
 def target_questions() -> tuple[Asked, ...]:
-    """Return what is asked of anybody's servers, where there are several."""
+    """Return the question about targets, where there are several."""
     from runners.results.loads import servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

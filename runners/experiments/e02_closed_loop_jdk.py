@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
-from runners.design.load import SCRIPTS, Shape, Starts, Workload, lasting, random_gets
+from runners.design.load import SCRIPTS, Shape, Size, Workload, by_size, random_gets
 from runners.design.objective import THROUGHPUT
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial, profiled
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
@@ -23,22 +23,22 @@ FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
 NODES = 3
 NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
 DISPATCHER, POOL = "dispatcher", "cached-pool"
-#: Of each size, seconds of a loop that was published, of one that was not, and the connections of each.
+#: By size: seconds of a loop that was published, of one that was not, and numbers of connections.
 SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
     "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
-#: Of JDK 25 with and without its default; the smoke size has no time for it.
-LOADS = lasting(quick=(1.0, 4.0, 4.0, 2.0), published=(5.0, 20.0, 20.0, 5.0), full=(10.0, 60.0, 60.0, 10.0))
-STARTS = {
-    "quick": Starts(3, 0.4, 4.0, 4.0), "published": Starts(5, 1.0, 8.0, 8.0), "full": Starts(6, 2.0, 20.0, 20.0),
-}  # fmt: skip
+#: JDK 25 with and without its default; the smoke size has no time for it.
+COMPARED = by_size(
+    Size("quick", 0.4, 4.0, 2.0, starts=3), Size("published", 1.0, 8.0, 5.0, starts=5),
+    Size("full", 2.0, 20.0, 10.0, starts=6),
+)  # fmt: skip
 MARGIN, VALUE_BYTES = 0.1, 25
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Requests of one script. The store must hold key1 to key<held> before, and for `get-few` nothing else."""
+    """Requests of one script. The store must hold key1 to key<held>, and for `get-few` nothing else."""
 
     name: str
     script: str
@@ -62,9 +62,9 @@ def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Loops on one setting, in their order on one store; `published` are those that the report ran too.
+    """Loops on one setting, in their order on one store; the report ran the `published` ones too.
 
-    `few` connections only: a control needs no more than one.
+    `few`: on one connection alone, which is enough for a control.
     """
 
     title: str
@@ -77,7 +77,6 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """What steps and reports call it."""
         return self.setting.name
 
     def output(self, loop: Loop, connections: int) -> str | None:
@@ -86,9 +85,9 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return each loop on each number of connections, one of them once more with the profiler, on one server.
+        """Return every loop on every number of connections, `profiled` once more with the profiler, on one server.
 
-        Before a loop whose store must hold more keys than the one before, these keys are written.
+        Keys that a loop needs and the store does not hold yet are written before it.
         """
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
@@ -99,7 +98,7 @@ class Stage:
                 shape, label = replace(FILL_SHAPE, requests=held), f"{self.name}: fill"
                 trials.append(Trial(f"fill-{self.name}-{held}", FILL, fill, None, shape, label=label))
             length_s = published_s if loop in self.published else other_s
-            trials += [self._trial(loop, each, length_s) for each in (connections[:1] if self.few else connections)]
+            trials += [self._trial(loop, count, length_s) for count in (connections[:1] if self.few else connections)]
             if loop is self.profiled and profile:
                 clean, about = trials[-1], ClosedLoop(loop.drawn, loop.held)
                 again = replace(clean, label=f"{clean.label}, profiled", loop=about)
@@ -132,14 +131,14 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Give the stages, each on a server of its own, then JDK 25 with and without its default, by slices."""
+    """Return the stages, each on a server of its own, then JDK 25 with and without its default, by slices."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
-    if (plan := STARTS.get(size)) is None:
+    if (compared := COMPARED.get(size)) is None:
         return stages
     return (*stages, Interleaved(
         "default", "JDK 25 with its default and without, by slices; GET", pair, pair[0].name,
-        random_gets(DRAWN_KEYS, VALUE_BYTES), LOADS[size], plan.shape(1, servers=len(pair) + 1), plan.count,
+        random_gets(DRAWN_KEYS, VALUE_BYTES), compared, compared.shape(1, servers=len(pair) + 1), compared.starts,
         primary=THROUGHPUT, margin=MARGIN, slice_s=SLICE_S, questions=("jdk25",),
     ))  # fmt: skip
 
@@ -153,7 +152,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the report, and what answers it."""
     from runners.analysis.intervals import Direction
     from runners.results import closed_loop
     from runners.results.comparisons import differs
@@ -165,7 +163,7 @@ def questions() -> tuple[Asked, ...]:
         "wait": closed_loop.timer_and_tick,
         "one-write": closed_loop.one_write,
         "jdk25": differs(("default",), "delayed", THROUGHPUT, (Direction.LOWER,)),
-        "404": closed_loop.of_the_script,
+        "404": closed_loop.errors_are_the_scripts,
         "mixed": closed_loop.mixed,
         "profile": closed_loop.waits_idle,
         "nodes": loads_several_nodes(lambda: tuple(published_of("report-2")), NODES),

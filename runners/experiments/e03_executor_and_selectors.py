@@ -7,42 +7,44 @@ from dataclasses import replace
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.ladder import AroundTheKnee, Ladder, LadderSize, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Starts, Workload, random_gets, sized_puts
+from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
+from runners.design.load import SCRIPTS, SIZES, Shape, Size, Workload, by_size, random_gets, sized_puts
 from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import CLOSED, EVENTS, Session, Trial
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, either
+from runners.results.answer import Asked
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
 #: Numbers that keys are drawn from, by size; as published in the full one.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: Of the comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
-STARTS = {
-    "smoke": Starts(3, 1.0, 0.5, 0.7), "quick": Starts(5, 1.0, 3.0, 2.0), "published": Starts(6, 1.0, 5.0, 5.0),
-    "full": Starts(12, 1.0, 5.0, 15.0),
-}  # fmt: skip
-#: Of closed loops on one connection and on all: rounds, the warm-up of a fresh start, and the length of a loop.
-LOOPS = {"published": Starts(6, 4.0, 5.0, 0.0), "full": Starts(6, 5.0, 15.0, 0.0)}
-#: Of selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
-SLICES = {"published": Starts(3, 0.5, 0.0, 4.0), "full": Starts(6, 1.0, 0.0, 10.0)}
+#: The comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
+COMPARED = by_size(
+    Size("smoke", 1.0, 0.5, 0.7, starts=3), Size("quick", 1.0, 3.0, 2.0, starts=5),
+    Size("published", 1.0, 5.0, 5.0, starts=6), Size("full", 1.0, 5.0, 15.0, starts=12),
+)  # fmt: skip
+#: Closed loops on one connection and on many, in rounds of fresh starts; a short size has no time for them.
+LOOPS = by_size(Size("published", 4.0, 5.0, 0.0, starts=6), Size("full", 5.0, 15.0, 0.0, starts=6))
+#: Selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
+SLICES = by_size(Size("published", 0.5, 4.0, 4.0, starts=3), Size("full", 1.0, 10.0, 10.0, starts=6))
 SLICED = ("put", "get", "put-10k", "get-10k")
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
 POOL = "pool"
 #: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = {
-    "smoke": LadderSize(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": LadderSize(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, precision=0.15, published=1, starts=3),
-    "published": LadderSize(
-        1, 0.4, 0.5, (0.7,), (0.7,), 5.0, precision=0.1, starts=3, profiled_s=15.0, published_s=60.0, beyond=True
+    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
+    "quick": AroundTheKnee(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, 0.15, most_published=1, starts=3),
+    "published": AroundTheKnee(
+        1, 0.4, 0.5, (0.7,), (0.7,), 5.0, 0.1, starts=3, profiled_s=15.0, published_s=60.0, beyond=True
     ),
-    "full": LadderSize(6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3),
+    "full": AroundTheKnee(
+        6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3
+    ),
 }
 
 
@@ -70,12 +72,12 @@ _TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES
 
 
 def executions(names: str, fitting: Sequence[str]) -> list[Setting]:
-    """Return the settings of a comma-separated list, in its order; those that fit where it says so."""
+    """Return the settings of a comma-separated list, in its order; the `fitting` ones for FIT."""
     return [EXECUTIONS[name] for name in (fitting if FIT in names.split(",") else names.split(","))]
 
 
 def queues(size: str) -> list[Setting]:
-    """Return the pools that a size has time for; all of them in the full one."""
+    """Return the pools that a size has time for."""
     return [
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
@@ -83,12 +85,12 @@ def queues(size: str) -> list[Setting]:
 
 
 def overload_connections(size: str, connections: int) -> int:
-    """Return more connections than the queues have places: each waits with one request, and fewer never fill one."""
+    """Return twice as many connections as the queues have places, or `connections`: fewer never fill a queue."""
     return max(connections, 2 * max(length for _, length in _QUEUES[: _TRIED[size]]))
 
 
 def put(size: str) -> Workload:
-    """PUT of random keys and values, two draws a request."""
+    """PUT of random keys and values."""
     outputs = columns("report-3", "-put-")
     return Workload("put", SCRIPTS / "put_random.lua", arguments=(str(KEYS[size]),), published_rates=outputs)
 
@@ -104,45 +106,44 @@ def closed_loops(size: str, connections: int) -> FixedRate:
     rounds of fresh starts. The servers have a core that no generator shares, so that both are loaded to their limit.
     """
     plan, sessions = LOOPS[size], list[Session]()
-    for number in range(1, plan.count + 1):
+    for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
             shape = Shape(connections, 1, plan.warmup_s, 0.0)
             warming = Trial(f"warm-{name}-r{number}", "warmup", put(size), None, shape, round=number)
             loops = tuple(
                 Trial(
-                    f"{CLOSED}-{many}-{name}-r{number}", CLOSED, put(size), None, Shape(many, 1, plan.load_s, 0.0),
+                    f"{CLOSED}-{many}-{name}-r{number}", CLOSED, put(size), None, Shape(many, 1, plan.duration_s, 0.0),
                     label=f"{name} on {many}, closed loop, round {number}", round=number,
                 )
                 for many in (1, connections)
             )  # fmt: skip
             setting = replace(EXECUTIONS[name], all_cores=False)
-            own = (Session(setting, trials, warm_up=warming) for trials in ((warming,), loops))
-            sessions += own
+            sessions += (Session(setting, trials, warm_up=warming) for trials in ((warming,), loops))
     return FixedRate.known(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
         tuple(sessions), ("connections", "one-connection"),
     )  # fmt: skip
 
 
-def crossed(name: str, size: Size, connections: int) -> Interleaved:
-    """Return selectors and hand-over crossed, by slices: `name` is the method, and the size of values."""
-    plan, method, large = SLICES[size.name], name[:3], name.endswith("-10k")
+def crossed(name: str, size: str, connections: int) -> Interleaved:
+    """Return selectors and hand-over crossed, by slices; `name` is one of SLICED."""
+    plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)
     else:
-        sent = put(size.name) if method == "put" else get("quick")
+        sent = put(size) if method == "put" else get("quick")
     value = "10 kB" if large else "12 B"
     return Interleaved(
         f"{name}-selectors", f"{method.upper()} of {value}: one selector or one a core, with a hand-over and without",
-        tuple(EXECUTIONS[each] for each in CROSSED), CROSSED[0], sent, replace(size, probe_s=plan.server_s),
-        plan.shape(connections, servers=AT_ONCE + 2), plan.count, primary=THROUGHPUT, margin=MARGIN,
+        tuple(EXECUTIONS[way] for way in CROSSED), CROSSED[0], sent, plan,
+        plan.shape(connections, servers=AT_ONCE + 2), plan.starts, primary=THROUGHPUT, margin=MARGIN,
         slice_s=WRITES_SLICE_S if method == "put" else SLICE_S, at_once=AT_ONCE,
         questions=("large-values",) if large else ("get-selectors",),
     )  # fmt: skip
 
 
 def _own_outputs(block: Block) -> Block:
-    """Return a ladder with the published rates of its own way to run a request; any other block as it is."""
+    """Return a ladder with the published rates of its treatment; any other block as it is."""
     if not isinstance(block, Ladder):
         return block
     outputs = with_rates(block.workload.published_rates, block.server.treatment.name)
@@ -150,30 +151,29 @@ def _own_outputs(block: Block) -> Block:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the hand-over on one connection, what more connections gain, selectors and hand-over crossed, the knee of
-    each way to run a request, and pools with more than fits.
+    """Return the hand-over on one connection, the gain of more connections, selectors and hand-over crossed, the knee
+    of every way to run a request, and overloaded pools.
     """
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
-    plan, puts, gets = LADDERS[size.name], put(size.name), get(size.name)
-    starts = STARTS[size.name]
+    puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
     ways = tuple(replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one"))
     hand_over = Interleaved(
         "hand-over", "a request on the selector, and handed over to a pool that the selector waits for", ways,
-        "selector-one", puts, replace(size, probe_s=starts.server_s), starts.shape(1),
-        starts=starts.count, primary="cpu_us", margin=0.03, solo=False, loops=size.name == "full",
-        questions=("hand-over", "median"),
+        "selector-one", puts, compared, compared.shape(1), compared.starts, primary="cpu_us", margin=0.03, solo=False,
+        loops=size.name == "full", questions=("hand-over", "median"),
     )  # fmt: skip
-    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+    plan = replace(
+        LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
+        profile=listed(asked["profile"]),
+    )  # fmt: skip
     knees = [
         _own_outputs(block)
         for workload, names, fitting, keys in (
             (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
             (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
         )
-        for block in AroundTheKnee(
-            plan, objective, connections, (), listed(asked["profile"]), keys
-        ).of_each(
+        for block in replace(plan, questions=keys).blocks(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
             [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
         )
@@ -186,12 +186,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         for setting in queues(size.name)
     ]  # fmt: skip
     loops = [closed_loops(size.name, connections)] if size.name in LOOPS else []
-    slices = [crossed(name, size, connections) for name in (SLICED if size.name in SLICES else ())]
+    slices = [crossed(name, size.name, connections) for name in (SLICED if size.name in SLICES else ())]
     by_wrk2 = by_two_generators(EXECUTIONS["blocking-one"], puts, size.name, connections)
     return (hand_over, *loops, *slices, *knees, *overloads, by_wrk2)
 
 
-#: What fits the time of a size, first as published.
+#: Ways that a size has time for, as published first.
 FIT = "fit"
 _PUT = ("blocking-one", "blocking-many", "selector-one", "selector", "virtual")
 FITTING_PUT = {"smoke": _PUT, "quick": _PUT, "published": _PUT, "full": tuple(EXECUTIONS)}
@@ -214,7 +214,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the report and of its ways to run a request, and what answers it."""
     from runners.results import comparisons, knees, profiles, published
     from runners.results.connections import Loop, more_than
 
@@ -224,7 +223,7 @@ def questions() -> tuple[Asked, ...]:
             "by the pool", pooled, many, (("by 63 more connections", many, one), ("by both", pooled, one))
         ),
         "one-connection": more_than("without the pool, of with it", one, Loop("blocking-one", 1)),
-        "pool": either(*(knees.knees_apart("put", "blocking-one", name) for name in ("selector-one", "selector"))),
+        "pool": knees.knees_apart("put", "blocking-one", "selector-one"),
         "selectors": knees.knees_apart("put", "blocking-many", "blocking-one"),
         "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),
         "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),

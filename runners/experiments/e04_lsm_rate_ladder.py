@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
-from runners.design.ladder import LADDERS, AroundTheKnee, WarmServer
-from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Starts, Workload
+from runners.design.ladder import LADDERS, WarmServer
+from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Workload, by_size
 from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import ENGINES, Setting
@@ -23,27 +23,27 @@ PUBLISHED_RPS = 10_000
 #: Keys in the store and keys that GET asks for, by size: 3 GB in the last two, as published.
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 2_500_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_000}
-_PUT, _GET = SCRIPTS / "put.lua", SCRIPTS / "get_random.lua"
-#: Of a cold server against a warm one: no warm-up of the load itself, for its first requests are what is compared.
-STARTS = {
-    "smoke": Starts(1, 0.0, 0.5, 0.3), "quick": Starts(3, 0.0, 3.0, 2.0), PUBLISHED: Starts(3, 0.0, 10.0, 5.0),
-    "full": Starts(6, 0.0, 30.0, 10.0),
-}  # fmt: skip
+#: A cold server against a warm one, without a warm-up of the load: its first requests are what is compared.
+COMPARED = by_size(
+    Size("smoke", 0.0, 0.5, 0.3), Size("quick", 0.0, 3.0, 2.0, starts=3), Size(PUBLISHED, 0.0, 10.0, 5.0, starts=3),
+    Size("full", 0.0, 30.0, 10.0, starts=6),
+)  # fmt: skip
 #: Keys that a warm store holds before its load, 1.5 GB as published; in a short size it has those of the loads before.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
-#: Offered to one connection, of what it reaches in a closed loop, where a request costs less: nobody has to be woken.
-#: At a half, the machine's stalls of the generator make a queue that takes too long to work off. In the size of that
-#: name the published rate is offered wherever a closed loop reaches it with a little to spare.
+#: Offered rate of one connection, as a share of a closed loop, in which a request costs less: no thread has to be
+#: woken. At a half, the machine's stalls of the generator make a queue that takes too long to work off. In the
+#: published size the published rate is offered wherever a closed loop reaches it with a little to spare.
 SHARE = 0.33
 SHARES = {PUBLISHED: 0.85}
-COMPARED, COLD, MARGIN = "cold-against-warm", "cold", 0.03
-#: Offered to each: so little that a server keeps up with it whose code is interpreted still.
+COLD_AGAINST_WARM, COLD, MARGIN = "cold-against-warm", "cold", 0.03
+#: Offered to each server: so little that one whose code is still interpreted keeps up with it.
 COLD_RPS = 300.0
 
 
 def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
     rate = PUBLISHED_RPS if published else None
-    return Workload(name, _PUT, published, rate, arguments=(str(value_bytes),), published_rates=published_rates)
+    script, arguments = SCRIPTS / "put.lua", (str(value_bytes),)
+    return Workload(name, script, published, rate, arguments=arguments, published_rates=published_rates)
 
 
 #: The first load of a server that was just started on an empty store, and the same again.
@@ -54,15 +54,11 @@ PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000"
 
 
 def get(size: str) -> Workload:
-    """GET of random keys; the store is as large as published in the full size, smaller in the others."""
+    """GET of random keys of a filled store."""
     return Workload(
-        "get",
-        _GET,
-        filled_keys=STORED_KEYS[size],
-        filled_value_bytes=LARGE_BYTES,
-        arguments=(str(ASKED_KEYS[size]),),
-        published_rates=("report-4/get-20000", "report-4/get-25000"),
-    )
+        "get", SCRIPTS / "get_random.lua", filled_keys=STORED_KEYS[size], filled_value_bytes=LARGE_BYTES,
+        arguments=(str(ASKED_KEYS[size]),), published_rates=("report-4/get-20000", "report-4/get-25000"),
+    )  # fmt: skip
 
 
 def filled(workload: Workload, size: Size) -> Workload:
@@ -71,45 +67,34 @@ def filled(workload: Workload, size: Size) -> Workload:
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """Give the first requests of a new server and those of a warm one by one schedule, at a rate that both achieve."""
-    plan, cold = STARTS[size.name], replace(warm, name=f"{warm.name}-{COLD}")
-    workload = filled(PUT_LARGE, size)
+    """Return the first requests of a new server and those of a warm one, by one schedule that both keep up with."""
+    compared, cold = COMPARED[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
-        COMPARED, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold), warm.name,
-        workload, replace(size, probe_s=plan.server_s), plan.shape(connections),
-        starts=plan.count, rate_rps=COLD_RPS, margin=MARGIN, solo=False, loops=False, cold=(cold.name,),
-        questions=("warm",),
+        COLD_AGAINST_WARM, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold),
+        warm.name, filled(PUT_LARGE, size), compared, compared.shape(connections), compared.starts, COLD_RPS,
+        margin=MARGIN, solo=False, loops=False, cold=(cold.name,), questions=("warm",),
     )  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the load of a server that was just started, the same on the warm one, then a ladder around each load's
-    knee.
-    """
+    """Return the load of a new server, the same on the warm one, then a ladder around the knee of every load."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
-    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+    plan = replace(
+        LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
+        profile=events, questions=("rates", "shares", "45k", "beyond"),
+    )  # fmt: skip
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
-        return AroundTheKnee(
-            LADDERS[size.name], objective, connections, with_rates(workload.published_rates), events,
-            ("rates", "shares", "45k", "beyond"),
-        ).of(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))  # fmt: skip
+        own = replace(plan, published=with_rates(workload.published_rates))
+        return own.block(name, f"{title}: the knee, and rates around it", WarmServer(setting, workload, size))
 
-    def cold_and_warm(what: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
+    def cold_and_warm(sent: str, settings: tuple[Setting, ...], cold: Workload, warm: Workload) -> Block:
         return FixedRate(
-            "cold-and-warm",
-            f"{what} from the first request of a new server, then the same on the warm one",
-            settings,
-            warm,
-            size,
-            rate_rps=float(asked["rate_rps"]),
-            connections=connections,
-            profile=events,
-            share=SHARES.get(size.name, SHARE),
-            cold=cold,
-            questions=("flush-tail", "compaction-tail", "cold"),
-        )
+            "cold-and-warm", f"{sent} from the first request of a new server, then the same on the warm one", settings,
+            warm, size, float(asked["rate_rps"]), connections, profile=events, share=SHARES.get(size.name, SHARE),
+            cold=cold, questions=("flush-tail", "compaction-tail", "cold"),
+        )  # fmt: skip
 
     if targets := targets_of(str(asked["target"])):
         loads = shared_workloads(targets)
@@ -147,13 +132,12 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the report, and what answers it."""
     from runners.results import comparisons, knees, profiles, published, tails
 
     return answered_by("04", {
         "rates": knees.published_rates,
         "warm": comparisons.differs(
-            (COMPARED,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
+            (COLD_AGAINST_WARM,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
         ),
         "shares": profiles.changes_with_rate,
         "flush-tail": tails.tail_by("flush", "put-warm-lsm"),

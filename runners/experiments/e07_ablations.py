@@ -1,7 +1,7 @@
-"""Measure what the authors proposed for the LSM store, one switch at a time, and those of reads together too.
+"""Measure the proposals of the authors for the LSM store, one switch at a time, and the switches of reads together too.
 
-Every switch starts from the store as reports 4 and 5 had it. Its first setting is that store, the others differ from it
-in this one thing; those of `reads` in one thing or in two, a factorial design.
+The first setting of every switch is the store as reports 4 and 5 had it. The others differ from it in one thing;
+settings of `reads` in one or in two, a factorial design.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.load import Shape, Starts, Workload, hot_gets, lasting, random_gets, sized_puts
+from runners.design.load import Shape, Size, Workload, by_size, hot_gets, random_gets, sized_puts
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import FAULT, Session, Trial
 from runners.design.setting import AS_PUBLISHED, BLOOM, CACHE, COMPACTION, FLUSH, MIB, WAL, old_lsm
@@ -28,19 +28,24 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-STARTS = {
-    "smoke": Starts(3, 0.2, 1.0, 0.5), "quick": Starts(4, 0.5, 6.0, 2.5), "published": Starts(4, 0.5, 8.0, 3.0),
-    "full": Starts(5, 1.0, 15.0, 10.0),
-}  # fmt: skip
-#: Warm-up and length of the loads at the end, of their floor, and of a closed loop before, in seconds.
-LOADS = lasting(
-    smoke=(0.3, 1.0, 1.0, 0.5), quick=(2.0, 3.0, 4.0, 2.0), published=(5.0, 60.0, 20.0, 3.0),
-    full=(10.0, 120.0, 60.0, 10.0),
+#: Comparisons by request, and by slices.
+COMPARED = by_size(
+    Size("smoke", 0.2, 1.0, 0.5, starts=3), Size("quick", 0.5, 6.0, 2.0, starts=4),
+    Size("published", 0.5, 8.0, 3.0, starts=4), Size("full", 1.0, 15.0, 10.0, starts=5),
+)  # fmt: skip
+SLICES = by_size(
+    Size("smoke", 0.2, 0.5, 0.5, starts=3), Size("quick", 0.5, 2.5, 2.0, starts=4),
+    Size("published", 0.5, 3.0, 3.0, starts=4), Size("full", 1.0, 10.0, 10.0, starts=5),
+)  # fmt: skip
+#: The loads at the end.
+LOADS = by_size(
+    Size("smoke", 0.3, 1.0, 0.5, 1.0), Size("quick", 2.0, 3.0, 2.0, 4.0), Size("published", 5.0, 60.0, 3.0, 20.0),
+    Size("full", 10.0, 120.0, 10.0, 60.0),
 )  # fmt: skip
 
 
 def workload(name: str, size: str) -> Workload:
-    """Return what a switch is measured with: one of SENT."""
+    """Return the workload of a switch, one of SENT."""
     keys = KEYS[size]
     return {
         "put": sized_puts(keys, VALUE_BYTES),
@@ -52,9 +57,9 @@ def workload(name: str, size: str) -> Workload:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One thing that can be had or not: what it does, what is sent, the quantity that it is about, and its levels.
+    """A proposal that can be switched on: what it does, the workload, the quantity that it is to change, its levels.
 
-    `levels` are flags by the ends of the settings' names, `questions` what it answers beyond its cost.
+    `levels` are flags by the ends of the settings' names; `questions` are keys of questions besides that of the cost.
     """
 
     name: str
@@ -66,17 +71,18 @@ class Switch:
     questions: tuple[str, ...] = ()
 
     def block(self, size: str, connections: int) -> Interleaved:
-        """Its settings compared: throughput by slices, CPU time and latency by request.
+        """Return its settings compared: throughput by slices, CPU time and latency by request.
 
-        CPU time is counted, so that where time is short there are no loads alone for its level.
+        CPU time is counted: where time is short it needs no loads alone for its level.
         """
         settings = tuple(old_lsm(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
-        plan, slices = STARTS[size], self.gain == THROUGHPUT
-        shape = plan.shape(connections, servers=len(settings) + 1 if slices else 0)
+        slices = self.gain == THROUGHPUT
+        plan = (SLICES if slices else COMPARED)[size]
+        shape = plan.shape(connections, servers=len(settings) + 1 if slices else 1)
         slice_s = WRITES_SLICE_S if self.workload == "put" else SLICE_S
         return Interleaved(
             self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", settings, settings[0].name,
-            workload(self.workload, size), LOADS[size], shape, starts=plan.count, primary=self.gain,
+            workload(self.workload, size), plan, shape, plan.starts, primary=self.gain,
             margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0, solo=size == "full" or self.gain != CPU,
             questions=(*self.questions, "costs"),
         )  # fmt: skip
@@ -107,12 +113,12 @@ SWITCHES = {switch.name: switch for switch in (
     Switch("collector", "Garbage collector", "which collector the JVM runs", "put", UNDISTURBED,
            {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
 )}  # fmt: skip
-#: What fits the time of a size; the full one takes all.
+#: Switches that a size has time for.
 FIT, FITTING = "fit", {
     "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
     "full": tuple(SWITCHES),
 }  # fmt: skip
-#: A response object that all requests share: it is broken, and shown to be instead of compared.
+#: A response object that all requests share: broken, so that it is shown and not compared.
 SHARED_RESPONSE, RESPONSES = old_lsm("response-shared", {AS_PUBLISHED: "shared-response"}), 1_000
 ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(64 * MIB)}
 
@@ -121,7 +127,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return each switch, the response that breaks its client, and the published store with every switch on or none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     switches = [SWITCHES[name] for name in (FITTING[size] if FIT in given else given)]
-    length_s = max(1.0, STARTS[size].load_s / 2)
+    length_s = max(1.0, COMPARED[size].duration_s / 2)
     broken = Trial("fault-response-shared", FAULT, workload("put", size), None, Shape(1, 1, length_s))
     fault = FixedRate.known(
         "response-shared", "one response object for all requests, response by response",
@@ -132,8 +138,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (old_lsm("lsm-as-published", {}), old_lsm("lsm-all-on", ALL_ON)), workload("get", size), LOADS[size],
         connections=connections, profile=listed(asked["profile"]), questions=("costs",),
     )  # fmt: skip
-    shown = (fault,) if any(each.name == "response" for each in switches) else ()
-    return (*(each.block(size, connections) for each in switches), *shown, together)
+    shown = (fault,) if SWITCHES["response"] in switches else ()
+    return (*(switch.block(size, connections) for switch in switches), *shown, together)
 
 
 EXPERIMENT = Experiment(
@@ -150,7 +156,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the switches, and what answers it."""
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, faults
 

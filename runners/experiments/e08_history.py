@@ -18,7 +18,6 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return what is asked of the runs, and what answers it."""
     from runners.results.trends import trends_change
 
     return (

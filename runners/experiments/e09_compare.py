@@ -14,13 +14,13 @@ from runners.errors import PlanError
 from runners.results.answer import Asked, Question
 
 COMPARE_BLOCK = "compare"
-#: Minutes of all starts together: in the smoke size as many as tell anything at all.
+#: Minutes of all starts together; in the smoke size just enough for a verdict.
 MINUTES = {"smoke": 1.95, "quick": 5.5, "published": 20.0, "full": 60.0}
 GENERATOR = "truepace"
 
 
 def compared(asked: Mapping[str, Value]) -> Interleaved:
-    """Return two settings compared, over as many starts as the minutes have time for. Raises PlanError."""
+    """Return a comparison of two settings, with as many starts as fit into the minutes. Raises PlanError."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
@@ -33,8 +33,8 @@ def compared(asked: Mapping[str, Value]) -> Interleaved:
     until = Until.parse(str(asked["until"]))
     decides = until or Until(PRIMARIES["p50"], float(asked["see"]))
     name = next(name for name, primary in PRIMARIES.items() if primary == decides.primary)
-    title = f"{workload.label} of {a.name} and {b.name} by one schedule; primary quantity {name}, margin "
-    title += f"{100 * decides.margin:g} %"
+    title = f"{workload.label} of {a.name} and {b.name} by one schedule; "
+    title += f"primary quantity {name}, margin {100 * decides.margin:g} %"
     first = target_of(texts[0])
     planned = Interleaved(
         COMPARE_BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
@@ -73,11 +73,11 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return whether the two treatments differ in a quantity: the median, then every other."""
+    """Return the question whether the two treatments differ, for every quantity of loads."""
     from runners.analysis.quantities import OF_LOADS
     from runners.results.comparisons import treatments_differ
 
     return tuple(
-        Asked(Question(of.name, f"Do the two treatments differ in {of.label}?"), treatments_differ(of))
-        for of in OF_LOADS
+        Asked(Question(measure.name, f"Do the two treatments differ in {measure.label}?"), treatments_differ(measure))
+        for measure in OF_LOADS
     )

@@ -1,7 +1,4 @@
-"""Look at runs without code: pick them from the history, overlay their spectra, compare two, open flame graphs.
-
-The widgets of notebook 10 and of the index. Figures and comparisons are those of the reports.
-"""
+"""Widgets of notebook 10 and of the index: pick runs, overlay their spectra, compare two, open flame graphs."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from runners.report.overlay import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 from runners.trial.machine import Finding, examine
 
-#: What a button starts, before the experiment's number.
+#: Arguments of Python that run an experiment, before its number.
 COMMAND = ("-m", "runners.cli", "run")
 SMALLEST_DIFFERENCE = 0.02
 FRAME_PX = 640
@@ -51,7 +48,7 @@ ORDER BY array_position(['full', 'quick', 'smoke'], size) NULLS LAST, started_un
 
 
 def as_html(shown: Any) -> str:
-    """Return what a notebook would show of a figure or a flame graph, as HTML."""
+    """Return the HTML that a notebook shows of a figure or a flame graph."""
     html = shown._repr_html_() if hasattr(shown, "_repr_html_") else None
     if html:
         return str(html)
@@ -61,7 +58,7 @@ def as_html(shown: Any) -> str:
 
 
 def framed(page: str, title: str) -> str:
-    """Return a whole page within a cell, in a frame that can reach neither the notebook nor a network."""
+    """Return a whole page in a frame that can reach neither the notebook nor a network."""
     return (
         f'<iframe title="{escape(title, quote=True)}" sandbox="allow-scripts" height="{FRAME_PX}" '
         f'style="width:100%;border:0" srcdoc="{escape(page, quote=True)}"></iframe>'
@@ -69,7 +66,7 @@ def framed(page: str, title: str) -> str:
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]
-    """Runs to pick from, the loads of those that are picked, and what can be shown of them."""
+    """Runs to pick from, the loads of picked runs, and buttons that show picked loads."""
 
     def __init__(self, roots: Sequence[Path] = (RUNS, REFERENCE)) -> None:
         rows = open_history(roots).query(_LIST)
@@ -84,13 +81,13 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         self.event = widgets.Dropdown(options=["cpu", "alloc", "lock"], description="profile")
         self.area = widgets.HTML()
         self.buttons = {}
-        for name, make, what in (
+        for name, make, tooltip in (
             ("spectra", self.spectra, "overlay the latency spectra of the loads"),
             ("compare", self.compared, "compare two runs: each load with the one that matches it"),
             ("flame graph", self.flame_graph, "the flame graph of one profiled load"),
             ("difference", self.difference, "two profiles against each other, the first picked is the baseline"),
         ):
-            self.buttons[name] = widgets.Button(description=name, tooltip=what)
+            self.buttons[name] = widgets.Button(description=name, tooltip=tooltip)
             self.buttons[name].on_click(lambda _, make=make: self._show(make))
         self.runs.observe(lambda _: self._list_loads(), "value")
         super().__init__([self.runs, self.loads, widgets.HBox([*self.buttons.values(), self.event]), self.area])
@@ -121,50 +118,47 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
             ]
         self.loads.options = options
 
-    def _chosen(self, least: int, most: int, what: str) -> list[tuple[Step, Run]]:
-        """Return the loads that are picked, each with its run. Raises LabError for too few and too many."""
+    def _chosen(self, least: int, most: int, button: str) -> list[tuple[Step, Run]]:
+        """Return the picked loads with their runs. Raises LabError for too few and too many."""
         count = len(self.loads.value)
         if not least <= count <= most:
             number = f"{least}" if least == most else f"{least} to {most}"
-            raise LabError(what, f"{count} loads are picked", f"pick {number} in the list of loads")
+            raise LabError(button, f"{count} loads are picked", f"pick {number} in the list of loads")
         runs = [(name, self._run(folder)) for folder, name in self.loads.value]
         return [(next(step for step in run.steps if step.name == name), run) for name, run in runs]
 
     def spectra(self) -> str:
-        """Return the spectra of the loads over each other."""
         return as_html(report.overlay(self._chosen(1, 8, "spectra")))
 
     def compared(self) -> str:
-        """Return two runs, load by load; a difference besides the setting is named above it."""
+        """Return the comparison of two runs, load by load; differences besides the setting are named above it."""
         if len(self.runs.value) != 2:
             raise LabError("compare", f"{len(self.runs.value)} runs are picked", "pick two in the list of runs")
-        one, other = (self._run(folder) for folder in self.runs.value)
-        found = compare_runs([one], [other], SMALLEST_DIFFERENCE)
-        if not found:
+        first, second = ([self._run(folder)] for folder in self.runs.value)
+        pairs = compare_runs(first, second, SMALLEST_DIFFERENCE)
+        if not pairs:
             raise LabError("compare", "no load of one matches a valid one of the other", "pick runs of one experiment")
-        return framed(comparison_page(found, [one], [other], differing([one], [other])), "Two runs compared")
+        return framed(comparison_page(pairs, first, second, differing(first, second)), "Two runs compared")
 
     def flame_graph(self) -> str:
-        """Return the flame graph of a load."""
         ((step, _),) = self._chosen(1, 1, "flame graph")
         return as_html(report.flamegraph(step, self.event.value))
 
     def difference(self) -> str:
-        """Return two profiles against each other."""
-        one, other = as_treatments(self._chosen(2, 2, "difference"))
-        return as_html(report.differential(one, other, self.event.value))
+        baseline, treatment = as_treatments(self._chosen(2, 2, "difference"))
+        return as_html(report.differential(baseline, treatment, self.event.value))
 
 
 class Index(widgets.VBox):  # type: ignore[misc]
-    """A button an experiment: it runs in a process of its own, whose last lines are shown; another one stops it."""
+    """A button for every experiment, which runs it in a process and shows its last lines, and one that stops it."""
 
     def __init__(self) -> None:
         self.size = widgets.Dropdown(options=[*SIZES], value="quick", description="size")
         self.stop = widgets.Button(description="stop", tooltip="interrupt the run that goes on", disabled=True)
         self.area = widgets.HTML()
         self.buttons = {
-            number: widgets.Button(description=f"run {number}", tooltip=each.title)
-            for number, each in EXPERIMENTS.items()
+            number: widgets.Button(description=f"run {number}", tooltip=plan.title)
+            for number, plan in EXPERIMENTS.items()
         }
         for number, button in self.buttons.items():
             button.on_click(lambda _, number=number: self.run(number))
@@ -185,7 +179,7 @@ class Index(widgets.VBox):  # type: ignore[misc]
         threading.Thread(target=self._follow, args=(self._child, log), daemon=True).start()
 
     def interrupt(self) -> None:
-        """Interrupt what runs; its folder is marked and can be resumed."""
+        """Interrupt the run; its folder is marked and can be resumed."""
         if self._child is not None:
             self._child.interrupt()
 
@@ -209,7 +203,7 @@ class Index(widgets.VBox):  # type: ignore[misc]
 
 @cache
 def index() -> Index:
-    """Return the one index of a kernel: shown again, it still knows what it runs."""
+    """Return the one index of a kernel: shown again, it still knows its run."""
     return Index()
 
 
@@ -221,12 +215,12 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
         number = str(row.experiment)
         if number not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
             last[number] = (answer, f"{row.size}, {row.day}")
-    found = []
-    for number, each in EXPERIMENTS.items():
+    cells = []
+    for number, plan in EXPERIMENTS.items():
         answer, when = last.get(number, ("not run yet", ""))
-        link = f'<a href="{escape(each.notebook, quote=True)}">{number}</a>'
-        found.append((link, escape(each.title), escape(answer), escape(when)))
-    return _table(("notebook", "experiment", "answers", "run"), found)
+        link = f'<a href="{escape(plan.notebook, quote=True)}">{number}</a>'
+        cells.append((link, escape(plan.title), escape(answer), escape(when)))
+    return _table(("notebook", "experiment", "answers", "run"), cells)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
@@ -246,17 +240,16 @@ MOST_ANSWERS = 3
 def _answer(folder: RunFolder) -> str:
     try:
         kept = json.loads(folder.conclusions.read_text(encoding="utf-8"))
-        decided = [one for one in kept["answers"] if one["verdict"] != "inconclusive"]
-        return " ".join(f"{one['question']} {one['verdict']}." for one in decided[:MOST_ANSWERS])
+        decided = [answer for answer in kept["answers"] if answer["verdict"] != "inconclusive"]
+        return " ".join(f"{answer['question']} {answer['verdict']}." for answer in decided[:MOST_ANSWERS])
     except (OSError, ValueError, KeyError):
         return ""
 
 
 def machine(findings: Sequence[Finding] | None = None) -> HTML:
     """Return what this machine has for the experiments, and what it lacks, as a table."""
-    examined = examine() if findings is None else findings
     rows = (
-        tuple(map(escape, (each.line().split()[0], each.name, each.found or "not found", each.remedy)))
-        for each in examined
+        tuple(map(escape, (finding.line().split()[0], finding.name, finding.text, finding.remedy)))
+        for finding in (examine() if findings is None else findings)
     )
     return _table(("state", "what", "found", "remedy"), rows)

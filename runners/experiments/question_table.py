@@ -1,12 +1,12 @@
-"""Read the table of questions, questions.toml: what each asks and what decides it, as fixed before a measurement.
+"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement.
 
-A question of it that no experiment asks, or whose experiment has no reference run, counts as unanswered.
+A question counts as unanswered if no experiment asks it, or if its experiment has no reference run.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ TABLE = Path(__file__).with_name("questions.toml")
 
 
 class Design(StrEnum):
-    """How the answer is found: the kinds of measurement, as the table's first lines describe them."""
+    """The kind of measurement that answers a question; the table's first lines describe them."""
 
     REQUESTS = "requests"
     SLICES = "slices"
@@ -33,7 +33,7 @@ class Design(StrEnum):
 
 
 class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question of the table, and what decides it: its primary quantity, the margin that matters, a useful width.
+    """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
 
     `headline`: whether it stands for its experiment in README.md.
     """
@@ -56,13 +56,18 @@ class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def decides(self) -> Criterion:
-        """What decides the question, without the question."""
         return Criterion(self.quantity, self.margin, self.width, self.design)
+
+    def question(self, key: str) -> Question:
+        return Question(
+            key, self.text, self.claim, self.line, self.cores, self.yes, self.no, self.means, self.overturned_by,
+            self.claimed, self.changes,
+        )  # fmt: skip
 
 
 @cache
 def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
-    """Read the table: criteria by experiment and key. Raises LabError for one that can't be read."""
+    """Return the rows of the table by experiment and key. Raises LabError for a table that can't be read."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, Criterion]])
     except (OSError, msgspec.MsgspecError) as error:
@@ -70,16 +75,9 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """Return the questions of an experiment as the table has them, in the order of what answers each by its key."""
-    own = criteria()[number]
-    return tuple(Asked(_question(key, own[key]), answer) for key, answer in answering.items())
-
-
-def _question(key: str, row: Criterion) -> Question:
-    return Question(
-        key, row.text, row.claim, row.line, row.cores, row.yes, row.no, row.means, row.overturned_by, row.claimed,
-        row.changes,
-    )  # fmt: skip
+    """Return the questions of an experiment from the table, with the functions that answer them, in their order."""
+    rows = criteria()[number]
+    return tuple(Asked(rows[key].question(key), answer) for key, answer in answering.items())
 
 
 NOT_ASKED, NOT_MEASURED = "not asked", "not measured"
@@ -101,29 +99,22 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
-    """Join the table with the questions as the experiments ask them and with the reference runs' answers."""
+    """Return a row for every question of the table, with the text of its experiment and the reference run's answer."""
     from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
 
     rows = []
     for experiment, by_key in criteria(questions).items():
-        asked = {each.question.key: each.question.text for each in questions_of(experiment)}
+        texts = {asked.question.key: asked.question.text for asked in questions_of(experiment)}
         answers = _answers(reference / experiment / "conclusions.json")
         for key, criterion in by_key.items():
-            verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in asked else (NOT_ASKED, "")
-            rows.append(TableRow(f"{experiment}.{key}", asked.get(key, key), criterion.decides, verdict, effect))
+            verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in texts else (NOT_ASKED, "")
+            rows.append(TableRow(f"{experiment}.{key}", texts.get(key, key), criterion.decides, verdict, effect))
     return tuple(rows)
-
-
-def answered_share(rows: Sequence[TableRow]) -> float:
-    """Return the share of questions that are answered with yes or no. Raises ValueError without rows."""
-    if not rows:
-        raise ValueError("a table without questions has no share of answers")
-    return sum(row.answered for row in rows) / len(rows)
 
 
 def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:
     if not conclusions.exists():
         return {}
-    found = json.loads(conclusions.read_text(encoding="utf-8"))
-    effects = found.get("effects", {})
-    return {one["key"]: (one["verdict"], effects.get(one["key"], "")) for one in found["answers"]}
+    kept = json.loads(conclusions.read_text(encoding="utf-8"))
+    effects = kept.get("effects", {})
+    return {answer["key"]: (answer["verdict"], effects.get(answer["key"], "")) for answer in kept["answers"]}

@@ -1,6 +1,6 @@
-"""Find the experiments: a file each, `eNN_name.py`, that has an `EXPERIMENT` and what answers its `questions()`.
+"""Find the experiments: files `eNN_name.py` with an `EXPERIMENT` and its `questions()`.
 
-What answers is loaded when it is asked for: who plans or measures needs no statistics.
+The functions that answer are loaded when questions are asked for: planning and measuring need no statistics.
 """
 
 from __future__ import annotations
@@ -18,33 +18,31 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.results.answer import Asked
 
 _MODULES: tuple[Any, ...] = tuple(
-    import_module(f"{experiments.__name__}.{found.name}")
-    for found in iter_modules(experiments.__path__)
-    if found.name[0] == "e" and found.name[1:3].isdigit()
+    import_module(f"{experiments.__name__}.{module.name}")
+    for module in iter_modules(experiments.__path__)
+    if module.name[0] == "e" and module.name[1:3].isdigit()
 )
 EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.number: module.EXPERIMENT for module in _MODULES}
 _BY_NUMBER = dict(zip(EXPERIMENTS, _MODULES, strict=True))
 
 
 def experiment(number: str) -> Experiment:
-    """Return the experiment of that number (`01` or `1`). Raises PlanError with the list of those there are."""
-    found = EXPERIMENTS.get(number.zfill(2))
-    if found is None:
-        known = ", ".join(f"{e.number} ({e.title})" for e in EXPERIMENTS.values())
+    """Return the experiment of this number (`01` or `1`). Raises PlanError that lists the experiments."""
+    if (plan := EXPERIMENTS.get(number.zfill(2))) is None:
+        known = ", ".join(f"{plan.number} ({plan.title})" for plan in EXPERIMENTS.values())
         raise PlanError(f"experiment {number!r}", "unknown", f"valid: {known}")
-    return found
+    return plan
 
 
 def plan_of(name: str) -> Experiment:
-    """Return the command or the notebook of that name. Raises PlanError with the list of notebooks."""
+    """Return the command or the experiment of this name. Raises PlanError that lists the experiments."""
     return COMMANDS.get(name) or experiment(name)
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return the questions of an experiment with these parameters; none of a command, nor on one server in place of
-    stores.
+    """Return the questions of an experiment with these parameters; on several targets its questions about any server.
 
-    On several servers in place of the stores there are those that an experiment asks of any server.
+    None for a command, and none on one target.
     """
     module = _BY_NUMBER.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
@@ -54,5 +52,4 @@ def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tupl
 
 
 def questions_of_run(manifest: Mapping[str, Any]) -> tuple[Asked, ...]:
-    """Return the questions of a run, by its manifest."""
     return questions_of(str(manifest["experiment"]), manifest.get("parameters"))

@@ -1,12 +1,12 @@
-"""What hosts of a fleet do besides sending load: they measure a campaign's jobs, and run the nodes of a cluster.
+"""Work of a fleet's hosts besides sending load: they measure a campaign's jobs, and run the nodes of a cluster.
 
-Each host measures one job at a time, and a lost host's job goes on elsewhere. A job is measured by a lab of its own on
-its host, whose run folder comes back whole and is moved into place as the last step. So a result is there or it is not,
-however often a job was begun, and nothing is counted twice.
+A host measures one job at a time, and a lost host's job is measured elsewhere. A lab of its own on the host measures
+the job; its run folder comes back whole and is moved into place last. So a result is complete or absent, however often
+its job was begun, and nothing is counted twice.
 
-A node is started, killed and started again by the worker of its host, which keeps its data for as long as the run wants
-it: a task in the host's slot for a server, whose lease the run renews. When that ends, or the host can't be reached any
-more, the node ends and its folder goes.
+The worker of a host starts, kills and restarts a node. A task in the host's slot for a server keeps the node's data as
+long as the run renews its lease. When the run ends, or can't reach the host any more, the node is stopped and its
+folder removed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from runners.storage.run_folder import RunFolder
 from runners.targets.base import log_tail
 from runners.targets.lab_server import ServerSpec, launch, secret_file
 
-#: A job whose host was lost so often is given up: it may be what ends them.
+#: A job that was lost with so many hosts is given up: it may be the cause.
 ATTEMPTS = 3
-#: Without any host for so long a campaign ends; what is measured is kept.
+#: A campaign ends after so long without any host.
 ALONE_S = 30.0
 _LOOK_S = 0.5
 
@@ -62,7 +62,7 @@ class HostRunner:
         if job.parameters.get(LISTEN.name) == OF_HOST:
             job = msgspec.structs.replace(job, parameters={**job.parameters, LISTEN.name: self.host.ip})
         known = environment(self.fleet, self.host)
-        outcome, packed = self.fleet.on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
+        outcome, packed = self.fleet.run_on(self.host, SERVER, self.halted, _measure, msgspec.json.encode(job), known)
         result = msgspec.structs.replace(msgspec.json.decode(outcome, type=JobOutcome), host=self.host.name)
         if result.status == "complete":
             _unpack(packed, folder, job.folder, result)
@@ -80,14 +80,14 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
         there = RunFolder(folder)
         if there.manifest_path.is_file() and there.manifest().get("status") == "complete":
             return
-        shutil.rmtree(folder, ignore_errors=True)  # what an attempt left that did not end
+        shutil.rmtree(folder, ignore_errors=True)  # of an unfinished attempt
         run.path.replace(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """As a worker: measure a job in a lab of its own; give its outcome, and its run folder as an archive."""
+    """As a worker: measure a job in a lab of its own; return its outcome, and its run folder as an archive."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lab-job-") as scratch:
         home = Path(scratch)
@@ -100,8 +100,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
             )  # fmt: skip
         try:
             while not child.wait_up_to(_LOOK_S):
-                if lease_over(lease, began):
-                    # who still waits for it gets this, and measures it again: the host was only out of reach
+                if lease_over(lease, began):  # the host was out of reach; whoever still waits measures the job again
                     raise LostHostError("the job's host", "its lease was not renewed", "begin the campaign again")
         finally:
             child.stop()
@@ -134,7 +133,7 @@ class _Spread:
                 self.waiting.append(job)
 
     def next(self, fits: Callable[[Job], bool]) -> Job | None:
-        """Take the next job; None where none waits, or it does not fit into the budget."""
+        """Take the next job; None where no job waits, or the next does not fit into the budget."""
         with self.lock:
             if self.failure or not self.waiting or not fits(self.waiting[0]):
                 return None
@@ -144,7 +143,6 @@ class _Spread:
             return job
 
     def ended(self, job: Job, outcome: JobOutcome) -> None:
-        """Keep a job's outcome."""
         with self.lock:
             self.under_way -= 1
             self.outcomes[job.address] = outcome
@@ -154,7 +152,7 @@ class _Spread:
             self._watch.end(job, outcome, there=False)
 
     def lost(self, job: Job, why: LostHostError) -> None:
-        """Mark a job whose host is gone, and put it first in line; give it up where that has happened too often."""
+        """Put a job whose host is gone first in line, or give it up where that has happened too often."""
         with self.lock:
             self.under_way -= 1
             causes = self._lost.setdefault(job.address, [])
@@ -179,8 +177,8 @@ def spread(
 ) -> Ended:
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
-    A host that is lost takes part again once it responds, and one that joins later does too. Raises MeasureError where
-    no host is left, or where the folder can no longer be written to; what was measured by then is kept.
+    A lost host takes part again once it responds, and so does a host that joins later. Raises MeasureError where no
+    host is left, or the folder can no longer be written to; results so far are kept.
     """
     begun_s = clock_s()
     state, halted = _Spread(jobs, results, watch), threading.Event()
@@ -230,9 +228,8 @@ def spread(
                 seen_s = time.monotonic()
             elif time.monotonic() - seen_s > ALONE_S:
                 cause = f"no host is left, and {len(state.waiting)} jobs are"
-                raise MeasureError(
-                    "the fleet", cause, "start its workers, then call it again: what is measured is kept"
-                )
+                remedy = "start its workers, then call it again: what is measured is kept"
+                raise MeasureError("the fleet", cause, remedy)
             time.sleep(_LOOK_S)
     finally:
         halted.set()
@@ -245,7 +242,7 @@ def spread(
 
 
 _NODE_LOOK_S, _KEPT_WITHIN_S = 0.2, 20.0
-#: What a worker keeps, by the name of the run's place on it. Of this process, which is a worker.
+#: The nodes of this process, which is a worker, by the names of the runs' places on it.
 _kept: dict[str, _Kept] = {}
 
 
@@ -272,7 +269,7 @@ def _keep(name: str, lease: str) -> None:
 
 
 def _start(name: str, spec: ServerSpec, secret: str, again: str, _lease: str) -> dict[str, Any]:
-    """As a worker: start a node, on an empty store or `again` on what it left; gives its ready line."""
+    """As a worker: start a node, on an empty store or `again` on its data; return its ready line."""
     give_up = time.monotonic() + _KEPT_WITHIN_S
     while name not in _kept:
         if time.monotonic() > give_up:
@@ -294,7 +291,7 @@ def _start(name: str, spec: ServerSpec, secret: str, again: str, _lease: str) ->
 
 
 def _end(name: str, at_once: bool, _lease: str) -> int:
-    """As a worker: end a node, its data stay; gives its exit code."""
+    """As a worker: stop or kill a node, but keep its data; return its exit code."""
     kept = _kept.get(name)
     if kept is None or kept.child is None:
         return 0
@@ -347,19 +344,19 @@ class FleetHost:
             self._keeping.start()
         if self._ended is not None:
             raise self._ended
-        ready = self.fleet.on(self.host, "", self._halted, _start, self._name, spec, secret, again)
+        ready = self.fleet.run_on(self.host, "", self._halted, _start, self._name, spec, secret, again)
         return RemoteNode(self, f"http://{spec.listen}:{ready['port']}", int(ready["pid"]))
 
     def _keep(self) -> None:
         try:
-            self.fleet.on(self.host, SERVER, self._halted, _keep, self._name)
+            self.fleet.run_on(self.host, SERVER, self._halted, _keep, self._name)
         except LabError as error:
             self._ended = error
 
     def end(self, at_once: bool) -> int:
-        """End the node, where its host still responds."""
+        """Stop or kill the node, where its host still responds; return its exit code."""
         with contextlib.suppress(LostHostError):
-            return self.fleet.on(self.host, "", threading.Event(), _end, self._name, at_once)
+            return self.fleet.run_on(self.host, "", threading.Event(), _end, self._name, at_once)
         return 0
 
     def close(self) -> None:

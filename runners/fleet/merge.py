@@ -1,14 +1,15 @@
-"""Merge what the generators of one load wrote into the files of one generator: histograms added, percentiles anew.
+"""Merge the files of several generators that shared a load into those of one: histograms added, percentiles anew.
 
 Counts are added bucket by bucket: all histograms are recorded in nanoseconds with the same digits, so that they have
-the same buckets. A percentile is taken from the sum and never averaged. What has no histogram (lag, the verdict) is
-that of the worst generator.
+the same buckets. A percentile is taken from the sum and never averaged. Values without a histogram (lag, the verdict)
+are those of the worst generator.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
-from runners.generators.load import LoadFiles
 from runners.readers import hdr_log
 from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
@@ -28,20 +28,20 @@ _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
 _OF_ALL = (*KINDS, hdr_log.CENSORED)
 
 
-def merge(parts: Sequence[StepFolder], files: LoadFiles, start_unix_us: int) -> None:
-    """Write the files of a load from those of its generators; `start_unix_us` is when its window began, for all."""
+def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
+    """Write the files of a load from those of its generators. `start_unix_us`: the start of its window, for all."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
-    merge_logs([part.hlog for part in parts], files.hlog, start_unix_us)
-    if files.requests is not None:
-        files.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
+    merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
+    if all(part.requests.exists() for part in parts):
+        whole.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
         for part in parts:
             part.requests.unlink()  # every row of it is in the merged log
-    report = merged_report(reports, hdr_log.read_hdr_log(files.hlog), start_unix_us)
+    report = merged_report(reports, hdr_log.read_hdr_log(whole.hlog), start_unix_us)
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
-    files.json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
-    for name, whole in (("console", files.console), ("generator_stderr", files.stderr)):
+    whole.load_json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    for name in ("console", "generator_stderr"):
         texts = (getattr(part, name).read_text(encoding="utf-8", errors="replace") for part in parts)
-        whole.write_text("\n".join(texts), encoding="utf-8")
+        getattr(whole, name).write_text("\n".join(texts), encoding="utf-8")
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
@@ -86,20 +86,18 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
         cause = f"their histograms have different buckets {sorted(layouts)}"
         raise MeasureError("these generators", cause, "use one version of the generator on all hosts")
     largest = max(histograms, key=lambda histogram: histogram.counts_len)
-    whole = HdrHistogram(
-        largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures
-    )  # fmt: skip
+    whole = HdrHistogram(largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures)
     counts = counts_of(whole)
     for histogram in histograms:
         counts[: histogram.counts_len] += counts_of(histogram)
-    there = np.nonzero(counts)[0]
-    if len(there):
-        whole.set_internal_tacking_values(int(there[0]), int(there[-1]), int(counts.sum()))
+    filled = np.nonzero(counts)[0]
+    if len(filled):
+        whole.set_internal_tacking_values(int(filled[0]), int(filled[-1]), int(counts.sum()))
     return whole
 
 
 def counts_of(histogram: HdrHistogram) -> Any:
-    """The counts of a histogram by bucket, as an array that shares its memory."""
+    """Return the counts of a histogram by bucket, as an array that shares its memory."""
     return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
@@ -136,24 +134,24 @@ def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, sta
 
 
 def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> dict[str, Any]:
-    """Return what there is of a target, or of all; `suffix` ends the target's tags of the log."""
+    """Return the fields of a target, or of all targets together; `suffix` ends the target's tags of the log."""
     waiting = _samples(log, hdr_log.CENSORED, suffix)
 
-    def pair(of: str) -> dict[str, Any]:
-        response, service = (_samples(log, kind + of, suffix) for kind in KINDS)
+    def pair(part: str) -> dict[str, Any]:
+        response, service = (_samples(log, kind + part, suffix) for kind in KINDS)
         return {
-            KINDS[0]: _distribution(response, Samples.empty() if of else waiting),
+            KINDS[0]: _distribution(response, Samples.empty() if part else waiting),
             KINDS[1]: _distribution(service, Samples.empty()),
         }
 
     tags = {hdr_log.untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
-    kinds = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
+    parts = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
     whole = pair("")
     return {
         "offered_rps": _sum(report["offered_rps"] for report in reports),
         "achieved_rps": _sum(report["achieved_rps"] for report in reports),
         "loaded_s": max(report["loaded_s"] for report in reports),
-        **{name: _added(report[name] for report in reports) for name in ("requests", "bytes", "status", "errors")},
+        **{name: _added(reports, name) for name in ("requests", "bytes", "status", "errors")},
         "failures": _failures(reports),
         "shortfall": "; ".join(dict.fromkeys(report["shortfall"] for report in reports if report.get("shortfall")))
         or None,
@@ -163,8 +161,8 @@ def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: s
             for name in ("reconnect_us", "waited_for_connection_us")
         },
         "latency_us": whole,
-        "latency_us_by_class": {of[1:]: pair(of) for of in kinds if of.startswith("_")},
-        "latency_us_by_operation": {of[1:]: pair(of) for of in kinds if of.startswith(":")},
+        "latency_us_by_class": {part[1:]: pair(part) for part in parts if part.startswith("_")},
+        "latency_us_by_operation": {part[1:]: pair(part) for part in parts if part.startswith(":")},
         "latency_us_by_clock": {reports[0]["generator"]["receive_clock"]: whole},
         "intervals": _intervals(reports, log, suffix),
         "generator": _generator(reports),
@@ -183,7 +181,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return how many there were in all, and of each percentile the largest of any generator."""
+    """Return the count of all generators, and for every percentile the largest of any."""
     known = [summary for summary in times if summary]
     if not known:
         return None
@@ -204,16 +202,15 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return None if None in known else sum(value for value in known if value is not None)
 
 
-def _added(sections: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    whole: dict[str, int] = {}
-    for section in sections:
-        for name, count in section.items():
-            whole[name] = whole.get(name, 0) + count
-    return whole
+def _added(reports: Sequence[Mapping[str, Any]], section: str) -> dict[str, int]:
+    whole = Counter[str]()
+    for report in reports:
+        whole.update(report[section])
+    return dict(whole)
 
 
 def _distribution(samples: Samples, waiting: Samples) -> dict[str, Any]:
-    """Return a distribution as the report has it; requests without a response count with the time that they waited."""
+    """Return a distribution for the report; requests without a response count with the time that they waited."""
     whole = Samples.merge([samples, waiting])
     frame = samples.percentiles("", waiting)
     at = dict(zip(frame["percentile"], zip(frame["value_us"], frame["at_least"], strict=True), strict=True))
@@ -259,7 +256,7 @@ def _second(samples: Samples) -> dict[str, Any]:
 
 
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the generators say of themselves: processor time together, lag and verdict of the worst."""
+    """Return the generators' reports on themselves: processor time together, lag and verdict of the worst."""
     own = [report["generator"] for report in reports]
     worst = min(
         own, key=lambda generator: (generator["kept_up"], generator["kept_up_to"] or 0.0, -generator["lag_us"]["p99"])

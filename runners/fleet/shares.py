@@ -1,12 +1,11 @@
 """Send one load by several generators: each its share of one schedule, all from one agreed instant on.
 
-`SharedSender` takes the place of `run_load`: what is measured around a load does not know how many sent it, and what
-reads it finds the files of one generator.
+`SharedSender` takes the place of `run_load`: its result looks like that of one generator, and so do its files.
 
-When a load begins is agreed by the wall clocks of the hosts, so each one's is estimated: by how much it is ahead of
-ours, and how far that may be off. The four stamps of an exchange and the choice of the exchange with the least delay
-are NTP's (D. Mills et al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset lies within
-half of the delay of the offset that an exchange shows, so the exchange that waited least bounds it best.
+Hosts agree on the instant by their wall clocks, so the offset of each clock from ours is estimated, and its
+uncertainty. The four stamps of an exchange and the choice of the exchange with the least delay are NTP's (D. Mills et
+al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset lies within half of the delay of
+the offset that an exchange shows, so the exchange that waited least bounds it best.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from runners.errors import MeasureError, ReadError
-from runners.generators.load import TICK_S, Generator, LoadFiles, LoadOutcome, LoadSpec, Sender, run_load
+from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.storage.schema import ClockRecord, GeneratorRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
@@ -40,9 +39,10 @@ from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import StallWitness
+from runners.trial.faults import parse_counters
 from runners.trial.telemetry import Telemetry
 
-#: From the agreement to the instant: time for every generator's connections to stand. Longer where that was too short.
+#: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
 LEADS_S = (2.0, 6.0, 18.0)
 LEAD_A_CONNECTION_S = 0.0005
 CONNECTS = 10
@@ -51,37 +51,36 @@ CONNECT_TIMEOUT_S = 5.0
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
 _PORTS = {"http": 80, "https": 443}
 _US_IN_S = 1e6
-#: A connection took longer than the lead, or the first one than its time-out, for the network lost its first segments
-#: though each seat had reached the servers before: agree on a later instant.
+#: A connection took longer than the lead or than its time-out: the network lost its first segments, though the seat had
+#: reached the servers before. A later instant is agreed on.
 _AGAIN = re.compile(r"--start-at|connection timed out")
-_NO_NAME = re.compile(r"[^\w.-]+")  # what a host's name may hold and a folder's should not
+_NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
 
 
 class LostHostError(MeasureError):
-    """A host that responds no more: what it was to measure has to be measured again, there or elsewhere."""
+    """A host that no longer responds: its part has to be measured again, there or elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What one generator is to send. Scripts travel as text: a path means nothing on another host."""
+    """The load of one generator. Scripts travel as text: a path means nothing on another host."""
 
     spec: LoadSpec
     scripts: tuple[tuple[str, str], ...]
     version: str
-    keeps_requests: bool = False
     observed: bool = True
 
     @classmethod
-    def of(cls, spec: LoadSpec, version: str, keeps_requests: bool, observed: bool = True) -> Order:
-        """Return an order for a load whose scripts lie here."""
+    def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
+        """Return an order for a load, with the texts of its scripts."""
         texts: dict[str, str] = {}
 
-        def sent(script: Path) -> Path:
+        def pack(script: Path) -> Path:
             name = f"{len(texts)}-{script.name}"
             texts[name] = script.read_text(encoding="utf-8")
             return Path(name)
 
-        return cls(_with_scripts(spec, sent), tuple(texts.items()), version, keeps_requests, observed)
+        return cls(_with_scripts(spec, pack), tuple(texts.items()), version, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Return the load with its scripts in a folder of this host."""
@@ -90,17 +89,16 @@ class Order:
         return _with_scripts(self.spec, lambda script: folder / script)
 
 
-def _with_scripts(spec: LoadSpec, turned: Callable[[Path], Path]) -> LoadSpec:
-    def of(script: Path | None) -> Path | None:
-        return None if script is None else turned(script)
-
-    targets = tuple(dataclasses.replace(target, script=of(target.script)) for target in spec.targets)
-    return dataclasses.replace(spec, script=of(spec.script), targets=targets)
+def _with_scripts(spec: LoadSpec, moved: Callable[[Path], Path]) -> LoadSpec:
+    targets = tuple(
+        dataclasses.replace(target, script=moved(target.script)) if target.script else target for target in spec.targets
+    )
+    return dataclasses.replace(spec, script=moved(spec.script) if spec.script else None, targets=targets)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one generator gives back: its record, when its window began by its own clock, and its files by name."""
+    """The result of one generator: its record, the start of its window by its own clock, and its files by name."""
 
     record: ShareRecord
     start_unix_us: int
@@ -113,13 +111,13 @@ class Seat(Protocol):
     @property
     def name(self) -> str: ...
     def look(self, urls: Sequence[str]) -> NetworkRecord:
-        """Connect to the servers a few times and note how long a round trip takes."""
+        """Measure round trips to the servers by connecting a few times."""
 
     def clock(self) -> Clock:
         """Return the host's wall clock against ours."""
 
     def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted`. Raises MeasureError, for a host that is gone LostHostError."""
+        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,10 @@ def send_share(
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
 ) -> Part:
-    """Send a share of a load from this host, observed where the host is not the server's. Raises MeasureError."""
+    """Send a share of a load from this host, with telemetry and stall witness if it is `observed`.
+
+    Raises MeasureError.
+    """
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -158,7 +159,6 @@ def send_share(
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        files = load_files(folder, order.keeps_requests)
         witness = StallWitness(TRUEPACE.with_name("stall-witness"))
         watching: AbstractContextManager[list[WitnessRecord]] = nullcontext([])
         if order.observed:
@@ -171,22 +171,19 @@ def send_share(
                     telemetry.sample(pid)
                 return not halted()
 
-            outcome = run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+            outcome = run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
         if not folder.load_json.exists():
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
+        sender = GeneratorRecord(
+            tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
+            cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+        )  # fmt: skip
         record = ShareRecord(
             host=host,
-            generator=GeneratorRecord(
-                tool=generator.name,
-                version=generator.version,
-                command=outcome.command,
-                exit_code=outcome.exit_code,
-                cpu_s=outcome.cpu_s,
-                cpus=tuple(cpus) if cpus else None,
-            ),
+            generator=sender,
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             kept_up=report["generator"]["kept_up"],
@@ -195,17 +192,8 @@ def send_share(
             machine=machine.facts() if order.observed else {},
             witness=watched[0] if watched else None,
         )
-        there = {path.name: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
-        kept = {name: content for name, content in there.items() if name not in scripts}
-        return Part(record, int(report["start_unix_us"]), kept)
-
-
-def load_files(folder: StepFolder, keeps_requests: bool) -> LoadFiles:
-    """Return the files of a load in a folder."""
-    requests = folder.requests if keeps_requests else None
-    return LoadFiles(
-        folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests
-    )  # fmt: skip
+        paths = [path for path in folder.path.iterdir() if path.is_file() and path.name not in scripts]
+        return Part(record, int(report["start_unix_us"]), {path.name: path.read_bytes() for path in paths})
 
 
 def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
@@ -226,19 +214,17 @@ def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
 
 
 def segments() -> tuple[int | None, int | None]:
-    """Return the numbers of TCP segments that this host sent and sent again; None where the kernel has no counters."""
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/self/net/snmp").read_text(encoding="ascii").splitlines()
-        names, values = (line.split()[1:] for line in lines if line.startswith("Tcp:"))
-        known = dict(zip(names, map(int, values), strict=True))
-        return known["OutSegs"], known["RetransSegs"]
+    """Return the numbers of TCP segments that this host has sent and sent again; None without counters in /proc."""
+    with suppress(OSError):
+        counters = parse_counters(Path("/proc/self/net/snmp").read_text(encoding="ascii"))
+        return counters.get("OutSegs"), counters.get("RetransSegs")
     return None, None
 
 
 class SharedSender:
     """Sends a load from several seats as `run_load` does from one.
 
-    A closed loop of a number of requests (a fill) is sent from here by one generator: nobody measures it.
+    A closed loop of a number of requests (a fill) is not measured, and is sent by one generator of this host.
     """
 
     def __init__(self, seats: Sequence[Seat]) -> None:
@@ -248,7 +234,7 @@ class SharedSender:
         self,
         generator: Generator,
         spec: LoadSpec,
-        files: LoadFiles,
+        folder: StepFolder,
         *,
         cpus: Sequence[int] | None = None,
         taskset: Path | None = None,
@@ -256,7 +242,7 @@ class SharedSender:
     ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, files, cpus=cpus, taskset=taskset, tick=tick)
+            return run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
         seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
@@ -269,8 +255,8 @@ class SharedSender:
             began_ns = time.time_ns()
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
-                Order.of(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
-                         files.requests is not None, not isinstance(seat, LocalSeat))
+                Order.packed(dataclasses.replace(share, start_unix_ns=clock.theirs_ns(start_ns)), generator.version,
+                             observed=not isinstance(seat, LocalSeat))
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)
             ]  # fmt: skip
             try:
@@ -284,25 +270,24 @@ class SharedSender:
         start_us = round(start_ns / 1e3 + spec.warmup_s * _US_IN_S)
         later = [seat.clock() for seat in seats]
         records, folders = list[ShareRecord](), list[StepFolder]()
-        root = StepFolder(files.json.parent).shares
         for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
-            folder = StepFolder(root / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
-            _write(part, clock, folder)
-            folders.append(folder)
+            own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
+            _write(part, clock, own_folder)
+            folders.append(own_folder)
             stepped_ns = clock.stepped_ns(after, (ended_ns - began_ns) / 1e9)
-            sent, seen = part.record.network, {"round_trips_us": network.round_trips_us, "failed": network.failed}
+            round_trips_us, failed = network.round_trips_us, network.failed
             own = msgspec.structs.replace(
                 part.record,
-                folder=folder.path.name,
-                stalled_ms=_stalled_ms(folder, start_us, spec.duration_s),
+                folder=own_folder.path.name,
+                stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
                 began_us=float(clock.ours_us(part.start_unix_us) - start_us),
                 clock=None if isinstance(seats[place - 1], LocalSeat) else clock.record(stepped_ns),
-                network=msgspec.structs.replace(sent, **seen),
+                network=msgspec.structs.replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
             )
             records.append(own)
-        from runners.fleet.merge import merge  # not above: a host's event loop waits for what that imports
+        from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
-        merge(folders, files, start_us)
+        merge(folders, folder, start_us)
         cpu_s = [record.generator.cpu_s for record in records]
         worst = max(record.generator.exit_code or 0 for record in records)
         used_s = None if None in cpu_s else sum(used for used in cpu_s if used is not None)
@@ -312,7 +297,7 @@ class SharedSender:
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Give what sends a run's loads: one generator on this machine, several, or those of the fleet's other hosts.
+    """Yield the sender of a run's loads: one generator of this machine, several, or those of the fleet's other hosts.
 
     Raises PlanError where the fleet has too few hosts.
     """
@@ -330,10 +315,9 @@ def sending(generators: int) -> Iterator[Sender]:
 
 @contextmanager
 def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
-    """Give the hosts of the fleet that the environment names, for nodes besides this machine's; none without a fleet.
+    """Yield the hosts of the environment's fleet for nodes of a cluster, this machine last; none without a fleet.
 
-    A worker on this machine comes last. A job that a host of the fleet measures has its nodes on that host alone: the
-    others measure, too.
+    A job that a host of the fleet measures has its nodes on that host alone, since the other hosts measure too.
     """
     if not os.environ.get(SCHEDULER_VARIABLE) or os.environ.get(WORKER_VARIABLE):
         yield ()
@@ -350,7 +334,7 @@ def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
-    """Yield what each generator sends. Raises MeasureError where the connections can't be dealt out evenly."""
+    """Yield the loads of the generators. Raises MeasureError where the connections can't be dealt out evenly."""
     if spec.connections % seats:
         cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
@@ -367,7 +351,10 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
 def _sent(
     seats: Sequence[Seat], orders: Sequence[Order], tick: Callable[[int, float], bool]
 ) -> tuple[list[Part], bool]:
-    """Let all generators send to their end; where one fails, the others are stopped. Gives also: was it stopped?"""
+    """Let all generators send to their end, or stop all where one fails; return their parts and if `tick` stopped them.
+
+    Raises the failure of the first generator that failed, but a LostHostError before all others.
+    """
     halted, changed, stopped = threading.Event(), threading.Event(), False
     first: list[Future[Part]] = []
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
@@ -391,7 +378,7 @@ def _sent(
             halted.set()
             raise
         failures = [failure for future in (*first, *futures) if (failure := future.exception())]
-        # a host that is gone is the cause of what else went wrong, and what failed first of what others left undone
+        # a host that is gone is the cause of other failures, and the first failure that of unfinished parts
         for failure in sorted(failures, key=lambda error: not isinstance(error, LostHostError)):
             raise failure
         return [future.result() for future in futures], stopped
@@ -414,7 +401,7 @@ def _write(part: Part, clock: Clock, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """For how long the cores of a generator's host stalled in the window; None where nobody watched."""
+    """Return for how long the cores of a generator's host stalled in the window; None without a stall log."""
     if not folder.stalls.exists():
         return None
     from runners.readers.activity import read_stall_log  # as above
@@ -425,7 +412,7 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
 
 
 def _shifted(stalls: str, clock: Clock) -> str:
-    """Return the witness's file with its wall-clock times, of its first and last moment, converted to our clock."""
+    """Return a stall log with its wall-clock times converted to our clock."""
     lines = []
     for line in stalls.splitlines():
         head, separator, wall = line.partition(" unix_ns=")
@@ -435,8 +422,8 @@ def _shifted(stalls: str, clock: Clock) -> str:
 
 EXCHANGES = 32
 _NS_IN_US = 1000.0
-#: How far two clocks that nobody sets may drift apart, as a share of the time (RFC 5905, section 7.3: PHI is 15 ppm; a
-#: clock that is being steered may run 500 ppm fast or slow).
+#: The most by which two clocks that are not set drift apart, as a share of the time (RFC 5905, section 7.3: PHI is
+#: 15 ppm; a clock that is being steered may run 500 ppm fast or slow).
 DRIFT = 500e-6
 
 
@@ -451,7 +438,7 @@ class Exchange:
 
     @property
     def offset_ns(self) -> int:
-        """By how much the other clock is ahead if both ways took the same time."""
+        """The lead of the other clock if both ways took the same time."""
         return (self.received_ns - self.asked_ns + self.replied_ns - self.answered_ns) // 2
 
     @property
@@ -462,7 +449,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Another host's wall clock against ours: ahead by `offset_ns`, which may be off by `uncertainty_ns` at most."""
+    """Another host's wall clock: ahead of ours by `offset_ns`, give or take `uncertainty_ns`."""
 
     offset_ns: int = 0
     uncertainty_ns: int = 0
@@ -484,13 +471,13 @@ class Clock:
         return theirs_us - round(self.offset_ns / _NS_IN_US)
 
     def stepped_ns(self, later: Clock, between_s: float) -> int:
-        """By how much one of the two clocks was set between two estimates; 0 where drift and uncertainty explain it."""
+        """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
         moved = later.offset_ns - self.offset_ns
         explained = self.uncertainty_ns + later.uncertainty_ns + between_s * DRIFT * 1e9
         return moved if abs(moved) > explained else 0
 
     def record(self, stepped_ns: int = 0) -> ClockRecord:
-        """As a step's record holds it; `stepped_ns`: by how much one of the two was set meanwhile."""
+        """Return the record for a step; `stepped_ns`: by how much a clock was set meanwhile."""
         return ClockRecord(
             offset_us=self.offset_ns / _NS_IN_US,
             uncertainty_us=self.uncertainty_ns / _NS_IN_US,

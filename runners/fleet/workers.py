@@ -1,9 +1,8 @@
 """Hosts as workers of dask.distributed: one worker a host, with one slot for each role, `server` and `generator`.
 
-A slot is an abstract resource, so that the scheduler gives a host one server and one generator at most. Whoever lets a
-host do something holds a lease that it renews: a host whose lease has run out ends what it was doing, and a host that
-can't be asked to renew it counts as lost. Nothing of this is imported, and no port is opened, where no fleet is asked
-for.
+A slot is an abstract resource, so that the scheduler gives a host one server and one generator at most. A task on a
+host has a lease, which its client renews: when it runs out the host ends the task, and a host on which it can't be
+renewed counts as lost. Without a fleet this module is not imported and no port is opened.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from runners.toolchain.tools import TRUEPACE
 SERVER, GENERATOR = "server", "generator"
 SLOTS = {SERVER: 1, GENERATOR: 1}
 _ROLES = ("client", "scheduler", "worker")  # of dask
-#: A server's task and a generator's may run on one host, and what is asked of it meanwhile.
+#: A host may have a server's task, a generator's, and a short one at the same time.
 THREADS = 3
 LEASE_S = 8.0
 RENEW_S = 1.0
 ASK_S = 4.0  # for a response of a host
 CONNECT_S = 20.0
 _T = TypeVar("_T")
-#: By lease: the moment of the monotonic clock at which it runs out. Of this process, which is a worker.
+#: By lease: the time of the monotonic clock at which it runs out. Of this process, which is a worker.
 _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Lets a worker be asked for its clock, and a lease be renewed, over the connection that it has anyway."""
+    """Handlers of a worker, on the connection that it has anyway, for its clock and for leases."""
 
     name = "lab"
 
@@ -69,20 +68,20 @@ def _renew(lease: str, seconds: float) -> bool:
 
 
 def lease_over(lease: str, began: float) -> bool:
-    """Return whether nobody wants what was begun at that moment any more."""
+    """Return whether the lease of a task that began at that time of the monotonic clock has run out."""
     return time.monotonic() > _leases.get(lease, began + LEASE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The files of a fleet's certificates, alike on every host: who has them may run code on all hosts."""
+    """The files of a fleet's certificates, the same on every host: whoever has them may run code on all hosts."""
 
     ca: Path
     cert: Path
     key: Path
 
     def security(self) -> Security:
-        """As dask takes it. Raises PlanError for a file that is not there."""
+        """Return dask's settings for them. Raises PlanError for a file that is not there."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
@@ -92,7 +91,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A worker that has joined: its address, the host's address alone, and its name."""
+    """A worker that has joined: its address, its host's IP address, and its name."""
 
     address: str
     ip: str
@@ -108,7 +107,7 @@ class Fleet:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Fleet:
-        """Teach the workers the lab's own questions."""
+        """Add the lab's handlers to the workers."""
         self.client.register_plugin(LabPlugin())
         return self
 
@@ -116,7 +115,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """Return the hosts with a slot for a role that are there now, by address."""
+        """Return the present hosts with a slot for a role, by name."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -127,37 +126,37 @@ class Fleet:
         ]
         return sorted(hosts, key=lambda host: (str(host.name).zfill(8), host.address))
 
-    def exchanges(self, host: Host, count: int = shares.EXCHANGES) -> list[shares.Exchange]:
-        """Ask a host for its clock so often. Raises LostHostError."""
+    def exchanges(self, host: Host) -> list[shares.Exchange]:
+        """Ask a host for its clock EXCHANGES times. Raises LostHostError."""
 
-        async def asked() -> list[shares.Exchange]:
+        async def ask() -> list[shares.Exchange]:
             exchanges = []
-            for _ in range(count):
+            for _ in range(shares.EXCHANGES):
                 asked_ns = time.time_ns()
                 received_ns, replied_ns = await self.client.rpc(host.address).lab_clock()
                 exchanges.append(shares.Exchange(asked_ns, received_ns, replied_ns, time.time_ns()))
             return exchanges
 
-        return list(self._asked(host, asked(), ASK_S + count * ASK_S / 8))
+        return list(self._response(host, ask(), ASK_S * (1 + shares.EXCHANGES / 8)))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
         """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not respond."""
-        self._asked(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
+        self._response(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
-    def _asked(self, host: Host, question: Any, within_s: float = ASK_S) -> Any:
+    def _response(self, host: Host, request: Any, within_s: float = ASK_S) -> Any:
         async def limited() -> Any:
-            return await asyncio.wait_for(question, within_s)
+            return await asyncio.wait_for(request, within_s)
 
         try:
             return self.client.sync(limited, callback_timeout=2 * within_s)
         except (OSError, TimeoutError, RuntimeError) as error:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
-    def on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
-        """Let a host do something in its slot of a role, in none where that is empty, until it is done or `halted`.
+    def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
+        """Run `work` on a host, in its slot of a role if that is not empty, until it ends or is `halted`.
 
-        `work` gets the name of its lease as its last argument, and ends soon when `lease_over` says so. Raises what it
-        raises; LostHostError where the host, or the scheduler, is gone for longer than a lease lasts.
+        `work` is given the name of its lease as its last argument, and must end soon after `lease_over`. Raises its
+        exceptions, and LostHostError where host or scheduler is gone for longer than a lease lasts.
         """
         lease = uuid.uuid4().hex
         self.renew(host, lease)
@@ -165,15 +164,15 @@ class Fleet:
             work, *arguments, lease, workers=[host.address], allow_other_workers=False,
             resources={role: 1} if role else None, pure=False, retries=0, key=f"{work.__name__}-{lease}",
         )  # fmt: skip
-        changed, heard = threading.Event(), time.monotonic()
+        changed, heard_s = threading.Event(), time.monotonic()
         future.add_done_callback(lambda _: changed.set())
         try:
             while not changed.wait(RENEW_S):
                 with contextlib.suppress(shares.LostHostError):
                     self.renew(host, lease, 0.0 if halted.is_set() else LEASE_S)
                     if self.client.status == "running":
-                        heard = time.monotonic()
-                if time.monotonic() - heard > LEASE_S:
+                        heard_s = time.monotonic()
+                if time.monotonic() - heard_s > LEASE_S:
                     raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
             result: _T = self._result(host, future)
             return result
@@ -197,7 +196,7 @@ class Fleet:
         raise MeasureError(f"host {host.name}", f"{type(failure).__name__}: {failure}", "see the worker's log")
 
     def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
-        """Places for so many generators, none on the server's own host. Raises PlanError where there are too few."""
+        """Return places for so many generators, none on the server's own host. Raises PlanError for too few hosts."""
         free = [host for host in self.hosts() if host.address != own_worker]
         if len(free) < count:
             cause = f"{len(free)} hosts besides the server's have a slot for a generator, {count} are wanted"
@@ -206,7 +205,7 @@ class Fleet:
 
 
 def lost(host: Host, cause: str) -> shares.LostHostError:
-    """Return the error that says that this host is gone."""
+    """Return the error for a host that is gone."""
     return shares.LostHostError(f"host {host.name} ({host.address})", cause, "see whether it and its worker still run")
 
 
@@ -226,13 +225,13 @@ class RemoteSeat:
             if _is_loopback(urlsplit(url).hostname) and not _is_loopback(self.host.ip):
                 cause = f"its server listens on the loopback, where host {self.name} can't reach it"
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
-        return self.fleet.on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
+        return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
     def clock(self) -> shares.Clock:
         return shares.Clock.estimate(self.fleet.exchanges(self.host))
 
     def send(self, order: shares.Order, halted: threading.Event) -> shares.Part:
-        return self.fleet.on(self.host, GENERATOR, halted, _send, order, self.host.name)
+        return self.fleet.run_on(self.host, GENERATOR, halted, _send, order, self.host.name)
 
 
 def _is_loopback(address: str | None) -> bool:
@@ -242,7 +241,7 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
-    """As a worker: connect to the servers."""
+    """As a worker: measure round trips to the servers."""
     return shares.round_trips(urls)
 
 
@@ -254,11 +253,11 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask without its dashboard, its notices and its patience: a lost host is the lab's to handle."""
+    """Set dask up without dashboard, notices and retries: the lab handles a lost host itself."""
     settings = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
-        "distributed.admin.tick.limit": "30s",  # a core that is measured leaves the event loops waiting
+        "distributed.admin.tick.limit": "30s",  # event loops wait for a core under load
         "distributed.scheduler.worker-ttl": None,
         "distributed.scheduler.work-stealing": False,
         "distributed.worker.memory.terminate": False,
@@ -278,9 +277,8 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
         client = Client(scheduler, security=tls.security() if tls else None, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         stack.close()
-        raise PlanError(
-            f"scheduler {scheduler}", f"it does not respond ({error})", "start it, or check address and TLS"
-        ) from error
+        cause = f"it does not respond ({error})"
+        raise PlanError(f"scheduler {scheduler}", cause, "start it, or check address and TLS") from error
     stack.enter_context(client)
     return Fleet(client, tls, stack)
 
@@ -302,10 +300,10 @@ def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
-    """Start a scheduler on the first host and a worker on each, over SSH; each listens on its own address alone.
+    """Start a scheduler on the first host and workers on all, over SSH; they listen on their own addresses alone.
 
-    The lab and the TLS files are at the same places on all hosts. What runs there ends with the connection. Raises
-    PlanError where a host can't be reached.
+    The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
+    Raises PlanError where a host can't be reached.
     """
     if tls is not None:
         tls.security()
@@ -331,12 +329,11 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     try:
         cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab", security=security))
         client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
-    except Exception as error:  # asyncssh, the system and dask each have errors of their own for what goes wrong
+    except Exception as error:  # asyncssh, the system and dask have errors of their own
         stack.close()
         cause = f"they can't be started ({type(error).__name__}: {error})"
-        raise PlanError(
-            f"hosts {', '.join(hosts)}", cause, "see whether `ssh HOST lab doctor` works for each"
-        ) from error
+        remedy = "see whether `ssh HOST lab doctor` works for each"
+        raise PlanError(f"hosts {', '.join(hosts)}", cause, remedy) from error
     return Fleet(client, tls, stack)
 
 
@@ -361,7 +358,7 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
 
 
 def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
-    """Return what names a fleet to a lab that one of its hosts starts; without a host, to one of this machine."""
+    """Return the variables by which a lab on a host finds its fleet; without a host, a lab on this machine."""
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])

@@ -1,4 +1,4 @@
-"""Send a load: one interface for every generator (ours, wrk2, wrk, the simplest honest clients), one way to run."""
+"""Send a load: one interface for every generator (truepace, wrk2, wrk, reference clients), and one way to run it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S, WRK2_CALIBRATIO
 from runners.errors import MeasureError
 from runners.process.supervisor import pinned, start
 from runners.storage.schema import ShareRecord
+from runners.storage.step_folder import StepFolder
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import shown
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
-#: Exit code of our generator where requests failed or were never sent: a measurement that came to its end.
+#: Exit code of truepace after a load that came to its end, in which requests failed or were never sent.
 FELL_SHORT = 4
 _FINISH_S = 10.0
 
@@ -28,7 +29,7 @@ _FINISH_S = 10.0
 class LoadTarget:
     """One of several servers that share a schedule: its name in the output, and its share of the requests.
 
-    `script` None: GET `url`, the same again and again. Raises MeasureError where the generator could not read it.
+    `script` None: GET `url`. Raises MeasureError for a name or path that the generator could not read.
     """
 
     name: str
@@ -45,14 +46,14 @@ class LoadTarget:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What to send. `rate_rps` None: closed loop. `requests`: stop after so many, `duration_s` is then a bound.
+    """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then a bound.
 
-    `script` None: GET `url`, the same again and again. `targets` share one schedule in place of `url` and `script`:
-    each request goes to one of them, in an order that `seed` gives and that is balanced for the predecessor, or with
-    `slice_s` each slice of so many seconds; `rate_rps` is then that of all together and `connections` those to each.
-    `parts_rps` are the rates of as many parts of equal length, and `rate_rps` is their mean.
-    `share` (2, 3): what the second of three generators sends of this load; connections and threads are its own then.
-    `start_unix_ns`: when the load begins; None: at once.
+    `script` None: GET `url`. `targets` share one schedule in place of `url` and `script`: every request, or with
+    `slice_s` every slice of so many seconds, goes to one of them, in an order that `seed` determines and that is
+    balanced for the predecessor. `rate_rps` is then the sum over all targets and `connections` the number to each.
+    `parts_rps`: the rates of parts of equal length; `rate_rps` is their mean.
+    `share` (2, 3): only what the second of three generators sends; connections and threads are those of its own.
+    `start_unix_ns`: when the load begins; None: at once. `log_requests`: keep a log of every request.
     """
 
     url: str
@@ -70,23 +71,14 @@ class LoadSpec:
     parts_rps: tuple[float, ...] = ()
     share: tuple[int, int] | None = None
     start_unix_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFiles:
-    """Where the raw output of one load goes. `requests` None: no log of every request is kept."""
-
-    console: Path
-    stderr: Path
-    json: Path
-    hlog: Path
-    requests: Path | None = None
+    log_requests: bool = False
 
 
 class Generator(Protocol):
-    """A load generator: its name, its version, and the command line for a load.
+    """A load generator.
 
-    `lead_s` is how long it sends before it records; `command` raises MeasureError for a load that it can't send.
+    `lead_s`: how long it sends before it records. `command`: its command line for a load whose raw output goes into
+    `folder`; raises MeasureError for a load that it can't send.
     """
 
     @property
@@ -94,16 +86,15 @@ class Generator(Protocol):
     @property
     def version(self) -> str: ...
     def lead_s(self, spec: LoadSpec) -> float: ...
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]: ...
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended. Times are wall clock, microseconds since 1970, of the whole process, warm-up included.
+    """How a load ended. Times are of the whole process, warm-up included, in microseconds since 1970.
 
-    Its end is as long after its start as the monotonic clock says: to set the clock meanwhile makes no load longer.
-    `cpu_s` is the processor time of the whole process, None where it is not known. `shares` are the generators that
-    sent it together, none for one.
+    The time between start and end is that of the monotonic clock. `cpu_s`: processor time of the process, None where it
+    is not known. `shares`: the generators that sent the load together, none for one.
     """
 
     command: tuple[str, ...]
@@ -120,13 +111,13 @@ class LoadOutcome:
 
 
 class Sender(Protocol):
-    """Sends a load to its end, as `run_load` does from this process, or as several hosts do together."""
+    """Sends a load to its end: `run_load` from this process, or several hosts together."""
 
     def __call__(
         self,
         generator: Generator,
         spec: LoadSpec,
-        files: LoadFiles,
+        folder: StepFolder,
         *,
         cpus: Sequence[int] | None = None,
         taskset: Path | None = None,
@@ -142,21 +133,21 @@ def planned_s(generator: Generator, spec: LoadSpec) -> float:
 def run_load(
     generator: Generator,
     spec: LoadSpec,
-    files: LoadFiles,
+    folder: StepFolder,
     *,
     cpus: Sequence[int] | None = None,
     taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run the generator to its end.
+    """Run the generator to its end; its raw output goes into `folder`.
 
-    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early, and
-    the generator still writes what it has. Raises MeasureError when the generator refuses its script or its flags.
+    `tick(generator_pid, elapsed_s)` is called once a second. When it returns False the load is stopped early, and the
+    generator writes its results so far. Raises MeasureError when the generator refuses its script or its flags.
     """
-    command = pinned(generator.command(spec, files), cpus, taskset)
-    started, begin = time.time_ns() // 1000, time.monotonic()
+    command = pinned(generator.command(spec, folder), cpus, taskset)
+    started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
-    with files.console.open("wb") as out, files.stderr.open("wb") as err:
+    with folder.console.open("wb") as out, folder.generator_stderr.open("wb") as err:
         child = start(command, stdout=out, stderr=err)
         try:
             next_tick_s = 0.0
@@ -175,16 +166,17 @@ def run_load(
             raise
         finally:
             child.stop()
-    ended = started + round((time.monotonic() - begin) * 1e6)
+    ended_unix_us = started_unix_us + round((time.monotonic() - begin) * 1e6)
     if code == _USAGE or (code == _COULD_NOT_RUN and not stopped_early) or code in (126, 127):
-        text = files.stderr.read_text(errors="replace").strip() or files.console.read_text(errors="replace").strip()
+        printed = (path.read_text(errors="replace").strip() for path in (folder.generator_stderr, folder.console))
+        text = next(filter(None, printed), "it said nothing")
         remedy = "correct the script or the flags" if code == _USAGE else "check that the server is up and reachable"
-        raise MeasureError(f"{generator.name} (exit {code})", text or "it said nothing", remedy)
-    return LoadOutcome(tuple(command), code, started, ended, stopped_early, cpu_s)
+        raise MeasureError(f"{generator.name} (exit {code})", text, remedy)
+    return LoadOutcome(tuple(command), code, started_unix_us, ended_unix_us, stopped_early, cpu_s)
 
 
-#: Far above what a connection achieves, so that each waits for its responses as in a closed loop. Of such a run only
-#: the achieved rate means anything.
+#: Far above what a connection achieves, so that it waits for its responses as in a closed loop. Only the achieved rate
+#: of such a run means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _OURS = "use the lab's own generator"
 
@@ -207,13 +199,17 @@ def _target(target: LoadTarget) -> list[str]:
     return ["--target", f"{target.name}={target.url},weight={digits(target.weight)}{script}"]
 
 
-def _one_rate_and_server(name: str, spec: LoadSpec) -> None:
-    if spec.targets:
-        raise MeasureError(name, "it can't share one schedule over several targets", _OURS)
-    if spec.parts_rps:
-        raise MeasureError(name, "it can't change its rate within a load", _OURS)
-    if spec.share or spec.start_unix_ns is not None:
-        raise MeasureError(name, "it can't share a load with other generators", _OURS)
+def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
+    """Raise MeasureError for a load that only truepace can send; `more`: other conditions, with the causes."""
+    for refused, cause in (
+        (bool(spec.targets), "it can't share one schedule over several targets"),
+        (bool(spec.parts_rps), "it can't change its rate within a load"),
+        (spec.share is not None or spec.start_unix_ns is not None, "it can't share a load with other generators"),
+        (spec.requests is not None, "it can't stop after a number of requests"),
+        *more,
+    ):
+        if refused:
+            raise MeasureError(name, cause, _OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,14 +223,14 @@ class Truepace:
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         rates = spec.parts_rps or ((spec.rate_rps,) if spec.rate_rps is not None else ())
         rate = ["-R", ",".join(map(digits, rates))] if rates else []
         warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
         count = ["-n", str(spec.requests)] if spec.requests is not None else []
         share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
         begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
-        log = ["--requests-log", shown(files.requests)] if files.requests is not None else []
+        log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
         shared = [word for target in spec.targets for word in _target(target)]
         interleave = f"slice={digits(spec.slice_s * 1_000)}ms" if spec.slice_s else "request"
         arguments = ["--seed", str(spec.seed), "--interleave", interleave, *shared] if shared else _scripted(spec)
@@ -248,7 +244,7 @@ class Truepace:
             *begin,
             *arguments,
             *log,
-            *("-L", "--summary", "--json", shown(files.json), "--hlog", shown(files.hlog)),
+            *("-L", "--summary", "--json", shown(folder.load_json), "--hlog", shown(folder.hlog)),
             *([] if shared else [spec.url]),
             *_arguments(spec),
         ]
@@ -266,10 +262,8 @@ class Wrk2:
         calibration_s = WRK2_CALIBRATION_S + WRK2_CALIBRATION_A_CONNECTION_S * spec.connections
         return max(spec.warmup_s, calibration_s)
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_rate_and_server("wrk2", spec)
-        if spec.requests is not None:
-            raise MeasureError("wrk2", "it can't stop after a number of requests", _OURS)
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
+        _refuse_special("wrk2", spec)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
         seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
         return [
@@ -292,13 +286,11 @@ class Wrk:
     def lead_s(self, spec: LoadSpec) -> float:
         return 0.0
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_rate_and_server("wrk", spec)
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
+        _refuse_special("wrk", spec)
         if spec.rate_rps is not None:
             cause = f"it sends in closed loop and can't keep a rate ({spec.rate_rps:g}/s was to be offered)"
             raise MeasureError("wrk", cause, f"{_OURS} or wrk2, or ask for a closed loop")
-        if spec.requests is not None:
-            raise MeasureError("wrk", "it can't stop after a number of requests", _OURS)
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{math.ceil(spec.duration_s)}s"),
@@ -310,9 +302,9 @@ class Wrk:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The simplest honest clients of our crate: one fixed GET at a constant rate, JSON on standard output.
+    """The reference clients of the crate: one fixed GET at a constant rate, JSON on standard output.
 
-    `blocking` sleeps, writes and reads on one connection; `epoll` is one plain loop over any number of them.
+    `blocking` sleeps, writes and reads on one connection; `epoll` is one plain loop over any number of connections.
     """
 
     path: Path
@@ -326,17 +318,15 @@ class Reference:
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
-    def command(self, spec: LoadSpec, files: LoadFiles) -> list[str]:
-        _one_rate_and_server(f"reference client {self.kind}", spec)
-        for asked, cause in (
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
+        _refuse_special(
+            f"reference client {self.kind}",
+            spec,
             (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),
-            (spec.requests is not None, "it can't stop after a number of requests"),
             (spec.threads != 1, "it has one thread"),
             (self.kind == "blocking" and spec.connections != 1, "it has one connection"),
-        ):
-            if asked:
-                raise MeasureError(f"reference client {self.kind}", cause, _OURS)
+        )
         rate_rps = spec.rate_rps or 0.0  # a load without a rate was refused above
         return [
             shown(self.path),
@@ -347,7 +337,7 @@ class Reference:
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
-    """Return every generator that was found, by name: the simplest client first, ours, then the others."""
+    """Return the generators of a workshop by name: the reference clients, truepace, then the others."""
     generators: dict[str, Generator] = {}
     if shop.reference is not None:
         for kind in ("blocking", "epoll"):

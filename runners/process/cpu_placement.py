@@ -3,10 +3,9 @@
 A server that is pinned shares its cores with its compiler. While it starts or warms up nothing is measured, so its
 compiler may use the generator's cores too.
 
-Servers that run side by side get a CPU group of equal weight each, where the kernel allows it (cgroups). Without groups
-the scheduler shares a core among threads, so that a server with more busy threads gets more of it. In groups of equal
-weight each has the same share (the kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). A group bounds
-nothing while the core has room: weights count under contention.
+Servers that run side by side get one CPU group of equal weight each, where the kernel allows it (cgroups). Without
+groups the scheduler shares a core among threads, and a server with more busy threads gets more of it (the kernel's
+cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights count under contention alone.
 """
 
 from __future__ import annotations
@@ -23,21 +22,20 @@ from runners.design.session import EQUAL
 from runners.process.supervisor import tree
 
 COMPILER = re.compile(r"C[12] Compiler")
-_LOOK_S = 0.01  # the kernel tells nobody of another process's new threads: they are looked for
+_LOOK_S = 0.01  # the kernel announces no new threads of another process
 
 
 def usable_cpus() -> list[int]:
-    """The cores this process may run on; empty where the system does not say (macOS)."""
+    """Return the cores that this process may run on; none where the system does not say (macOS)."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """For a while, a process's compiler threads may run on every core that this process may use.
+    """Let a process's compiler threads run on every core that this process may use, while the body runs.
 
-    They go back to the process's own cores, those too that the compiler started meanwhile. All others stay pinned. Of a
-    process that has just begun they are awaited up to `await_s`. It does nothing where the kernel does not tell what
-    threads there are.
+    A process that has just begun is given up to `await_s` to start them. Afterwards all compiler threads are on the
+    process's own cores again. Other threads stay pinned. Nothing happens where /proc does not list threads.
     """
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
@@ -55,9 +53,7 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
 
 
 def compilers(pid: int) -> Iterator[Path]:
-    """Yield the compiler threads of a process, as folders below /proc. Raises OSError where there is no such
-    process.
-    """
+    """Yield the compiler threads of a process, as folders below /proc. Raises OSError without such a process."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             if COMPILER.match((thread / "comm").read_text(encoding="ascii", errors="replace")):
@@ -65,7 +61,7 @@ def compilers(pid: int) -> Iterator[Path]:
 
 
 def _pin(pid: int, cpus: Iterable[int]) -> int:
-    """Bind a process's compiler threads; tells how many there were."""
+    """Bind a process's compiler threads to cores; return their number."""
     bound = 0
     for thread in compilers(pid) if cpus else ():
         with contextlib.suppress(ProcessLookupError):
@@ -79,7 +75,7 @@ ROOT = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Where groups are made, the file of a group's weight, and the weight that every group has."""
+    """Where groups are made, the file of a group's weight, and its usual weight."""
 
     folder: Path
     weight: str
@@ -87,7 +83,7 @@ class _Form:
 
 
 def _form(root: Path) -> _Form | None:
-    """Find the version of the kernel's groups that gives some of one's own; None without one."""
+    """Return the version of the kernel's groups in which new ones can be made; None without one."""
     if "cpu" in _text(root / "cgroup.subtree_control").split():
         return _Form(root, "cpu.weight", "100")
     first = _Form(root / "cpu", "cpu.shares", "1024")
@@ -103,7 +99,7 @@ def _text(path: Path) -> str:
 
 @contextlib.contextmanager
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> Iterator[str]:
-    """Put each server's processes into a group of its own while the body runs; gives "equal", or why they have none.
+    """Put each server's processes into a group of its own while the body runs; yield "equal", or why there are none.
 
     `servers`: processes by name. Afterwards the processes are where they were, and the groups are gone.
     """
@@ -132,7 +128,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
 
 
 def _remove(folder: Path, groups: list[Path]) -> None:
-    """Move what is in the groups back into the folder's own, and remove them."""
+    """Move the processes of the groups back into the folder's own, and remove the groups."""
     for group in groups:
         for pid in _text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile

@@ -1,22 +1,23 @@
-"""A program that holds children so that none outlives the lab: a guard each, forked when asked. Standard library alone.
+"""A program that forks a guard for every child of the lab, so that no child outlives it. Standard library alone.
 
     python -I guard.py SOCKET_FD
 
-The lab starts it with its first child, and for each child sends it four open files: one end of a socket pair, whose
-other end the lab keeps, and the child's standard streams. The guard, a fork that starts far sooner than a Python
-of its own, reads its order from that socket (JSON in a line: `command`, `directory`, `environment`,
-`grace_s`, `stop_signal`). What comes after it asks the guard to stop the child: its stop signal, then SIGKILL after the
-grace time, to the child's group; what it started outside of its group is killed when it has ended. When the lab goes
-away, by whatever death, the guard reads the end of file and stops the child too, within a second at most: what a server
-would still write in its grace time is of use to nobody then. Should the guard itself be killed, the kernel kills the
-child (PR_SET_PDEATHSIG, Linux). Guard and child have process groups of their own, so Ctrl-C in the lab's terminal does
-not reach the child: the lab decides. They stay in the lab's session, for a kernel that schedules by session
-(`sched_autogroup_enabled`) knows no priorities between one session and another: the lab's idle threads would hold up
-the server.
+The lab starts it with its first child, and sends it four open files a child: one end of a socket pair, whose other end
+the lab keeps, and the child's standard streams. The guard, a fork, which starts far sooner than a Python of its own,
+reads its order from that socket: a line of JSON with `command`, `directory`, `environment`, `grace_s`, `stop_signal`.
+Any byte after it asks the guard to stop the child: the stop signal, then SIGKILL after the grace time, to the child's
+group. Processes that the child started outside of its group are killed when the child has ended. When the lab goes
+away, by whatever death, the guard reads the end of file and stops the child within a second: nobody needs what a server
+would still write in its grace time. If the guard itself is killed, the kernel kills the child (PR_SET_PDEATHSIG,
+Linux).
 
-A guard writes its own pid and the child's in a line; and at the child's end, in a second one, the processor time in
-seconds that this and what it started took, and the exit code (128 + signal if killed). Where the child can't be started
-it says so on the child's standard error, and ends.
+Guard and child have process groups of their own, so that Ctrl-C in the lab's terminal does not reach the child: the lab
+decides. They stay in the lab's session: a kernel that schedules by session (`sched_autogroup_enabled`) knows no
+priorities between sessions, and the lab's idle threads would hold up the server.
+
+A guard writes two lines: its own pid and the child's; at the child's end, the processor time in seconds of the child
+and all that it started, and the exit code (128 + signal if killed). Where the child can't be started it writes the
+cause to the child's standard error, and ends.
 """
 
 import contextlib

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import select
 import signal
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,18 +43,10 @@ class Frozen:
     start_unix_us: int = 0
     end_unix_us: int = 0
     length_us: float = 0.0
-    _monotonic_ns: int = 0
-
-    def began(self) -> None:
-        self.start_unix_us, self._monotonic_ns = time.time_ns() // 1000, time.monotonic_ns()
-
-    def ended(self) -> None:
-        self.end_unix_us = time.time_ns() // 1000
-        self.length_us = (time.monotonic_ns() - self._monotonic_ns) / 1000
 
 
 class Guards:
-    """The program that forks a guard for each child. It starts with the first one and ends with this process."""
+    """The program that forks a guard for every child. It starts with the first child and ends with this process."""
 
     def __init__(self) -> None:
         self._starting = threading.Lock()
@@ -86,7 +80,7 @@ class Child:
         self.command = tuple(command)
         self._lab_end, self._stdout = lab_end, stdout
         self._reading = threading.Lock()
-        self._said = b""
+        self._received = b""
         self._code: int | None = None
         self._cpu_s: float | None = None
         first = self._line() if self._readable(_START_TIMEOUT_S) else b""
@@ -99,26 +93,28 @@ class Child:
         return bool(select.select([self._lab_end], [], [], timeout_s)[0])
 
     def _line(self) -> bytes:
-        while b"\n" not in self._said:
+        """Return the guard's next line, empty when it has gone."""
+        while b"\n" not in self._received:
             more = b""
             with contextlib.suppress(ConnectionResetError):
                 more = self._lab_end.recv(256)
             if not more:
                 return b""
-            self._said += more
-        line, _, self._said = self._said.partition(b"\n")
+            self._received += more
+        line, _, self._received = self._received.partition(b"\n")
         return line
 
-    def _ended(self, timeout_s: float | None) -> bool:
-        """Return whether the process ends within that time. Sleeps on the guard's socket: no polling during a
-        measurement.
+    def wait_up_to(self, timeout_s: float | None) -> bool:
+        """Return whether the process ends within that time; None waits for its end.
+
+        It sleeps on the guard's socket: nothing polls during a measurement.
         """
-        if self._code is None and (self._said or self._readable(timeout_s)):
+        if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
                     used_s, _, code = self._line().decode().partition(" ")
                     self._cpu_s = float(used_s) if used_s else None
-                    # without a word the guard was killed, and so the kernel has killed the process
+                    # a guard that has gone without a line was killed, and the kernel has then killed the process
                     self._code = int(code) if code else 128 + signal.SIGKILL
         return self._code is not None
 
@@ -130,40 +126,36 @@ class Child:
 
     def poll(self) -> int | None:
         """Return the exit code (128 + signal when killed), or None while it runs."""
-        self._ended(0)
+        self.wait_up_to(0)
         return self._code
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Return the exit code. Raises subprocess.TimeoutExpired."""
-        self._ended(timeout_s)
+        self.wait_up_to(timeout_s)
         if self._code is None:
             raise subprocess.TimeoutExpired(self.command, timeout_s or 0.0)
         return self._code
 
-    def wait_up_to(self, timeout_s: float) -> bool:
-        """Return whether it ended within that time."""
-        return self._ended(timeout_s)
-
     @property
     def cpu_s(self) -> float | None:
-        """Processor time of the process and of what it started, in seconds, once it has ended."""
-        self._ended(0)
+        """Processor time of the process and of all that it started, in seconds, once it has ended."""
+        self.wait_up_to(0)
         return self._cpu_s
 
     @contextlib.contextmanager
     def frozen(self) -> Iterator[Frozen]:
-        """Stop the process where it stands (SIGSTOP) while the body runs; the times are complete after it.
+        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete.
 
         They begin when the process is seen to be stopped and end before it goes on: in between it did nothing.
         """
         times = Frozen()
         os.kill(self.pid, signal.SIGSTOP)
         self._await_stopped()
-        times.began()
+        times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
         try:
             yield times
         finally:
-            times.ended()
+            times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
 
@@ -176,7 +168,7 @@ class Child:
                 time.sleep(_LOOK_S)
 
     def kill(self) -> None:
-        """End the process itself at once (SIGKILL), as a crash does. Its guard and `stop` then tell its exit code."""
+        """End the process itself at once (SIGKILL), as a crash does."""
         self._signal(signal.SIGKILL)
 
     def interrupt(self) -> None:
@@ -189,10 +181,10 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """Its stop signal, then SIGKILL when the grace time is over. May be called again; gives the exit code."""
+        """Send the stop signal, then SIGKILL when the grace time is over; return the exit code. May be called again."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
-        if not self._ended(grace_s * 2 + 2):
+        if not self.wait_up_to(grace_s * 2 + 2):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._guard_pid, signal.SIGKILL)  # the kernel then kills the child
         code = self.wait()
@@ -243,7 +235,7 @@ def start(
 def finished(
     command: Sequence[str], timeout_s: float | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` under a guard to its end, in the present folder; gives its exit code and what it printed.
+    """Run `command` under a guard to its end, in the current folder; return its exit code and its output.
 
     Raises ToolError where it can't be started, subprocess.TimeoutExpired where it takes longer.
     """
@@ -268,15 +260,15 @@ def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | N
 
 
 HOST = "127.0.0.1"
-#: Below the range from which systems give ports to clients, so that none is taken between the look and the start.
+#: Below the range from which systems give ports to clients, so that a port which is free stays so until it is used.
 FIRST_PORT, LAST_PORT = 20_000, 30_000
 _ATTEMPTS = 200
 
 
-def in_a_row(count: int) -> int:
-    """Return the first of so many free ports. Raises ServerError when none are found."""
+def free_port(count: int = 1) -> int:
+    """Return the first of `count` consecutive free ports. Raises ServerError when there are none."""
     for _ in range(_ATTEMPTS):
-        # of the system's numbers: processes whose own have the same seed would look for the same ports at once
+        # the system's random numbers: processes with one seed would try the same ports at the same time
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
         if all(_free(first + place) for place in range(count)):
             return first
@@ -296,16 +288,16 @@ def _free(port: int) -> bool:
 
 
 def hold(words: Sequence[str]) -> int:
-    """Run Python with these words for as long as standard input is open; gives its exit code.
+    """Run Python with these words for as long as standard input is open; return its exit code.
 
-    An SSH server leaves what it started alone when the connection is gone, by whatever death of the other side, but
-    closes its standard input. What was started ends then under its guard, with all that it started.
+    When a connection is gone, an SSH server closes the standard input of the program that it started, and does not end
+    it. The guard of that program then does, with all that the program started.
     """
     child = start([sys.executable, *words], stdout=sys.stdout.buffer, stderr=sys.stderr.buffer, grace_s=_HELD_GRACE_S)
 
     def await_end() -> None:
         while os.read(sys.stdin.fileno(), 4096):
-            """Nothing is said to it."""
+            pass
         child.stop(_HELD_GRACE_S)
 
     threading.Thread(target=await_end, daemon=True).start()
@@ -322,7 +314,7 @@ _CLOCK_BITS = 3
 
 
 def tree(roots: Collection[int]) -> tuple[int, ...]:
-    """Return the processes of these numbers and all their descendants that are there now, the roots first.
+    """Return the processes with these numbers and all their descendants that are there now, the roots first.
 
     A descendant whose own parent has ended counts no more, as on every Unix.
     """
@@ -337,9 +329,7 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the direct children of a process; on Linux from its threads' own lists, which costs no look at all
-    others.
-    """
+    """Return the children of a process; on Linux from the lists of its threads, without a look at all processes."""
     try:
         if _KERNEL_TELLS:
             lists = [path / "children" for path in Path(f"/proc/{pid}/task").iterdir()]
@@ -355,16 +345,16 @@ def _children(pid: int) -> list[int]:
 
 
 class ProcessClock:
-    """Sums up the processor time of a server's processes and of all that they start, from the kernel's clocks (Linux).
+    """The processor time of a server's processes and of all that they start, from the kernel's clocks (Linux).
 
-    A process that ends counts with what it had used when it was last read.
+    A process that has ended counts with its time at the last reading.
     """
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots, self._used_s = tuple(roots), dict[int, float]()
 
     def read_s(self) -> float | None:
-        """Processor seconds so far; None where there is no process to read."""
+        """Return processor seconds so far; None where there is no process to read."""
         for pid in tree(self._roots):
             if (used_s := _used_s(pid)) is not None:
                 self._used_s[pid] = used_s
@@ -372,7 +362,7 @@ class ProcessClock:
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Read what a process has used of processors since its start; None where it has ended, or without such a clock."""
+    """Return the processor time of a process since its start; None where it has ended, or without such a clock."""
     with contextlib.suppress(OSError, AttributeError):
         return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
     return None
@@ -387,12 +377,14 @@ def _used_s(pid: int) -> float | None:
     return None
 
 
+_COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What the kernel counted of a server: context switches by its own will and by force, and calls to read or write.
+    """A server's voluntary and involuntary context switches and its calls to read or write; None where /proc has none.
 
-    None where /proc does not say. Receiving from and sending to a socket by calls of their own (recv, send) are no
-    calls to read or write.
+    Calls of sockets' own (recv, send) are not among them.
     """
 
     voluntary_switches: int | None = None
@@ -401,18 +393,12 @@ class Activity:
 
 
 def activity(roots: Collection[int]) -> Activity:
-    """Sum up the counters of a server's processes and of all that they started, by their threads that are alive."""
-    switches, calls = [0, 0], 0
-    known = [False, False]
+    """Sum up the counters of a server's processes and of all that they started, over the threads that are alive."""
+    counters = Counter[str]()
     for pid in tree(roots):
-        for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        for path in (*Path(f"/proc/{pid}/task").glob("*/status"), Path(f"/proc/{pid}/io")):
             with contextlib.suppress(OSError, ValueError):
-                last = status.read_text(encoding="ascii", errors="replace").splitlines()[-2:]
-                own = [int(line.rpartition(":")[2]) for line in last if "ctxt_switches" in line]
-                if len(own) == 2:
-                    switches, known[0] = [a + b for a, b in zip(switches, own, strict=True)], True
-        with contextlib.suppress(OSError, ValueError):
-            lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
-            calls += sum(int(line.rpartition(":")[2]) for line in lines if line.startswith(("syscr", "syscw")))
-            known[1] = True
-    return Activity(switches[0] if known[0] else None, switches[1] if known[0] else None, calls if known[1] else None)
+                text = path.read_text(encoding="ascii", errors="replace")
+                counters.update({name: int(count) for name, count in _COUNTER.findall(text)})
+    calls = counters["syscr"] + counters["syscw"] if "syscr" in counters else None
+    return Activity(counters.get("voluntary_ctxt_switches"), counters.get("nonvoluntary_ctxt_switches"), calls)

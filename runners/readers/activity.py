@@ -54,7 +54,7 @@ def _samples(path: Path) -> list[dict[str, Any]]:
 
 
 def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    length_s = (after["unix_us"] - before["unix_us"]) / 1e6
+    length_s = _seconds(before, after)
     if length_s <= 0:
         return  # the wall clock was set back
     at = {"t_s": (before["unix_us"] - start_unix_us) / 1e6, "length_s": length_s}
@@ -97,8 +97,7 @@ _DURATION = re.compile(r"PT(?:(?P<h>[\d.]+)H)?(?:(?P<m>[\d.]+)M)?(?:(?P<s>[\d.]+
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all
-    without it).
+    """Return the `events` frame of a window of `elapsed_s` seconds from `start_unix_us`; of all time without a length.
 
     Raises ReadError when the file is no JSON of events; an event of another kind is left out.
     """
@@ -153,8 +152,7 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 
 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `pauses` frame: those that touch the window of `elapsed_s` seconds from `start_unix_us` (all
-    without it).
+    """Return the `pauses` frame of a window of `elapsed_s` seconds from `start_unix_us`; of all time without a length.
 
     Raises ReadError when the file can't be read, or when none of its lines carries a wall clock.
     """
@@ -210,18 +208,11 @@ def _number(sample: dict[str, Any], part: str, name: str) -> float:
 
 def _sampled(samples: list[dict[str, Any]], start_unix_us: int) -> Iterator[dict[str, Any]]:
     for before, after in pairwise(samples):
-        step_s = (float(after["unix_us"]) - float(before["unix_us"])) / 1e6
         cores = float(after.get("cores") or math.nan)
-        if step_s <= 0:
+        if not _seconds(before, after) > 0:
             continue  # the wall clock was set back
-
-        def used(
-            part: str, name: str, before: dict[str, Any] = before, after: dict[str, Any] = after, step_s: float = step_s
-        ) -> float:
-            return (_number(after, part, name) - _number(before, part, name)) / step_s
-
-        server, generator = used("server", "cpu_s"), used("generator", "cpu_s")
-        busy, steal = used("machine", "busy_s"), used("machine", "steal_s")
+        server, generator = (_used(before, after, part, "cpu_s") for part in ("server", "generator"))
+        busy, steal = (_used(before, after, "machine", name) for name in ("busy_s", "steal_s"))
         own = (0.0 if math.isnan(server) else server) + (0.0 if math.isnan(generator) else generator)
         yield {
             "t_s": (float(after["unix_us"]) - start_unix_us) / 1e6, "server_cpu_s": _number(after, "server", "cpu_s"),
@@ -230,6 +221,15 @@ def _sampled(samples: list[dict[str, Any]], start_unix_us: int) -> Iterator[dict
             "machine_busy_share": busy / cores, "server_cpu_cores": server, "generator_cpu_cores": generator,
             "foreign_cpu_cores": max(0.0, busy - own) if not math.isnan(busy) else math.nan,
         }  # fmt: skip
+
+
+def _seconds(before: dict[str, Any], after: dict[str, Any]) -> float:
+    return (float(after["unix_us"]) - float(before["unix_us"])) / 1e6
+
+
+def _used(before: dict[str, Any], after: dict[str, Any], part: str, name: str) -> float:
+    """Return how fast a counter grew between two samples, in units a second."""
+    return (_number(after, part, name) - _number(before, part, name)) / _seconds(before, after)
 
 
 _HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")
@@ -260,7 +260,7 @@ class StallLog:
         return unix
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Give the `stalls` frame: those within the window."""
+        """Return the `stalls` frame, of the late wake-ups within the window."""
         t_s = (self.unix_ns(self.woke_ns - self.late_ns) - start_unix_us * 1000) / 1e9
         rows = [
             {"cpu": cpu, "t_s": begin, "duration_ms": late / 1e6}

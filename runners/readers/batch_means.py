@@ -2,31 +2,28 @@
 
 Samples that are close in time share their fate: one stall holds up hundreds of requests, and a compaction takes many
 samples of a profile one after the other. So a recording is cut into batches of time (C. Alexopoulos and A. Seila,
-1998, *Output data analysis*, in Handbook of Simulation). The influence of a batch is by how much it moves the estimate,
-and the variance of the estimate is that of a sum of as many influences:
+1998, *Output data analysis*, in Handbook of Simulation). A batch's influence is by how much it moves the estimate, and
+the variance of the estimate is that of a sum of as many influences:
 
 - of a share, the residual of a ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*,
   3rd ed., section 6.3), over the sum of all batches; a mean of batches is such a share, of one each;
-- of any other statistic of n batches, (n - 1) / n times how far the estimate without the batch lies below the mean of
-  all such estimates: a pseudo-value of the jackknife less their mean, over n (B. Efron and C. Stein, 1981, *The
-  jackknife estimate of variance*, Annals of Statistics 9). It serves percentiles too, as a whole batch of samples is
-  left out (J. Shao and C. F. J. Wu, 1989, *A general theory for jackknife variance estimation*, Annals of Statistics
-  17).
+- of any other statistic, the batch's pseudo-value of the jackknife less the mean of them all, over n (B. Efron and C.
+  Stein, 1981, *The jackknife estimate of variance*, Annals of Statistics 9). It serves percentiles too, as a whole
+  batch of samples is left out (J. Shao and C. F. J. Wu, 1989, *A general theory for jackknife variance estimation*,
+  Annals of Statistics 17).
 
-Where neighbouring batches still vary together, there are two ways. Who can choose the length of a batch compares
-several lengths (`analysis.intervals`). Who has few batches of one length adds the covariance of neighbours (W. K.
-Newey and K. D. West, 1987, Econometrica 55, with one lag and full weight). Influences add up to nothing, so neighbours
-seem to vary against each other by one in as many as there are batches; that is given back (F. H. C. Marriott and J.
-A. Pope, 1954, Biometrika 41).
+Where neighbouring batches still vary together, `analysis.intervals` compares several lengths of a batch; few batches of
+one length get the covariance of neighbours (W. K. Newey and K. D. West, 1987, Econometrica 55, with one lag and full
+weight). Influences add up to nothing, so neighbours seem to vary against each other by one in as many as there are
+batches; that is given back (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
 
 A variance from few batches, or one that a few of them make, is itself uncertain: `raised_by` is the square of
 Student's t over the normal (E. Korn and B. Graubard, 1998, *Confidence intervals for proportions with small expected
 number of positive counts estimated from survey data*, Survey Methodology 24), with the degrees of freedom that the
 influences' kurtosis leaves (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American
-Statistician 68), or half of the batches where pairs were asked whether they vary together.
+Statistician 68), or half of the batches where neighbours were compared.
 
-By hand: scipy has no batch means, and of the jackknife only what its bootstrap needs, without groups; the covariances
-of statsmodels that allow for dependence are those of a regression. The load generator has the same jackknife in Rust
+scipy has no batch means and no jackknife of groups. The load generator has the same jackknife in Rust
 (`loadgen/src/record/comparison.rs`), for it prints its intervals without Python.
 """
 
@@ -93,8 +90,6 @@ def jackknife_variance(left_out: Floats) -> Variance:
 
 
 def _degrees(count: int, squares: float, fourths: float) -> float:
-    """Return degrees of freedom of a variance from sums of powers: fewer than batches where a few of them make all
-    of it.
-    """
+    """Return the degrees of freedom of a variance from its sums of powers: few where few batches make all of it."""
     kurtosis = count * fourths / squares**2 if squares else 3.0
     return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)

@@ -15,18 +15,17 @@ TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _NEXT = re.compile(r"\s(?:&&|;)\s")  # what a shell runs after the command before it
-#: Short flags by what they are called in full.
+#: Short flags by their long names, of those that are read and of switches; any other flag takes a value.
 _LONG = {
-    **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "header": "H", "latency": "L"},
-    **{"u_latency": "U", "timeout": "T", "requests": "n", "batch_latency": "B", "version": "v", "help": "h"},
-    **{"method": "m", "body": "b"},
+    **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "timeout": "T"},
+    **{"latency": "L", "u_latency": "U", "batch_latency": "B", "version": "v", "help": "h"},
 }
 _SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The flags of a generator's command. One that was not given is None (False for a switch)."""
+    """The flags of a generator's command that say what was asked for. One that was not given is None."""
 
     text: str
     program: str
@@ -35,12 +34,8 @@ class CommandLine:
     duration_s: float | None = None
     rate_rps: float | None = None
     script: str | None = None
-    headers: tuple[str, ...] = ()
-    latency: bool = False
-    uncorrected: bool = False
     timeout_s: float | None = None
     url: str | None = None
-    script_args: tuple[str, ...] = ()
 
     @property
     def tool(self) -> str:
@@ -72,50 +67,33 @@ def find_commands(line: str) -> tuple[CommandLine, ...]:
 
 @lru_cache(maxsize=256)  # each rule of the audit asks again
 def parse_command(text: str) -> CommandLine:
-    """Read the flags of a command; unknown ones are passed over."""
+    """Read the flags of a command; unknown ones are passed over, and the last of several alike counts."""
     try:
         words = shlex.split(text)
     except ValueError:  # a quote that is never closed
         words = text.split()
     program, *rest = words or [""]
-    values: dict[str, list[str]] = {}
-    plain: list[str] = []
-    script_args: tuple[str, ...] = ()
-    position = 0
-    while position < len(rest):
-        word = rest[position]
-        position += 1
+    values: dict[str, str] = {}
+    url = None
+    following = iter(rest)
+    for word in following:
         if word == "--":
-            script_args = tuple(rest[position:])
-            break
-        flag, inline = _flag(word)
+            break  # what follows is the script's
+        flag, value = _flag(word)
         if flag is None:
-            plain.append(word)
-        elif flag in _SWITCHES:
-            values.setdefault(flag, []).append("")
-        elif inline is not None:
-            values.setdefault(flag, []).append(inline)
-        elif position < len(rest):
-            values.setdefault(flag, []).append(rest[position])
-            position += 1
-
-    def last(flag: str) -> str:
-        return values.get(flag, [""])[-1]
-
+            url = word if "://" in word else url
+        elif flag not in _SWITCHES:
+            values[flag] = next(following, values.get(flag, "")) if value is None else value
     return CommandLine(
         text=text,
         program=program,
-        threads=_whole(last("t")),
-        connections=_whole(last("c")),
-        duration_s=units.time_s(last("d")),
-        rate_rps=units.count(last("R")),
-        script=last("s") or None,
-        headers=tuple(values.get("H", ())),
-        latency="L" in values,
-        uncorrected="U" in values,
-        timeout_s=units.time_s(last("T")),
-        url=next((word for word in reversed(plain) if "://" in word), None),
-        script_args=script_args,
+        threads=_whole(values.get("t", "")),
+        connections=_whole(values.get("c", "")),
+        duration_s=units.time_s(values.get("d", "")),
+        rate_rps=units.count(values.get("R", "")),
+        script=values.get("s") or None,
+        timeout_s=units.time_s(values.get("T", "")),
+        url=url,
     )
 
 

@@ -98,10 +98,14 @@ class Latencies:
 
 @dataclass(frozen=True, slots=True)
 class SocketErrors:
-    connect: int
-    read: int
-    write: int
-    timeout: int
+    connect: int = 0
+    read: int = 0
+    write: int = 0
+    timeout: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.connect + self.read + self.write + self.timeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,8 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names what it is of, where a tool reports several; `closed_loop` is said by some tools alone;
-    `error_share` is given where there is no count, `odd_length` counts responses of another length than the first.
+    `operation` names the operation that it is of, where a tool reports several; only some tools say `closed_loop`;
+    `odd_length` counts responses of another length than the first.
     `extra` is what truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
@@ -131,7 +135,6 @@ class ConsoleReport:
     bytes_read: float | None = None
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
-    error_share: float | None = None
     odd_length: int | None = None
     requests_per_s: float | None = None
     bytes_per_s: float | None = None
@@ -142,11 +145,6 @@ class ConsoleReport:
     diagnostics: tuple[str, ...] = ()
     first_line: int = 1
     last_line: int = 1
-
-    @property
-    def complete(self) -> bool:
-        """Return whether the output runs to its end, the line Requests/sec."""
-        return self.requests_per_s is not None
 
     @property
     def rate_rps(self) -> float | None:
@@ -161,75 +159,55 @@ class ConsoleReport:
     @property
     def max_us(self) -> float | None:
         """The largest recorded latency: the spectrum's last row, the 100 % row or the table's maximum."""
-        if self.latencies.at(1.0) is not None:
-            return self.latencies.at(1.0)
-        return self.latency.max if self.latency else None
+        highest = self.latencies.at(1.0)
+        return self.latency.max if highest is None and self.latency else highest
 
     def _by_kind(self) -> dict[str, Latencies]:
-        return {
-            kind: latencies
-            for kind, latencies in ((RESPONSE, self.latencies), (SERVICE, self.uncorrected))
-            if latencies
-        }
+        kinds = {RESPONSE: self.latencies, SERVICE: self.uncorrected}
+        return {kind: latencies for kind, latencies in kinds.items() if latencies}
 
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
-        return frame(
-            "spectrum",
-            (
-                {
-                    "kind": kind,
-                    "value_us": row.value_ms * 1000,
-                    "percentile": row.percentile,
-                    "total_count": row.total_count,
-                }
-                for kind, latencies in self._by_kind().items()
-                for row in latencies.spectrum
-            ),
-        )
+        rows = (
+            {
+                "kind": kind, "value_us": row.value_ms * 1000, "percentile": row.percentile,
+                "total_count": row.total_count,
+            }
+            for kind, latencies in self._by_kind().items()
+            for row in latencies.spectrum
+        )  # fmt: skip
+        return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
         """Return the `percentiles` frame; no bounds, for a console shows no samples."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
-            for level in LEVELS:
-                value_us = latencies.at(level)
-                if value_us is None and level == 1.0 and kind == RESPONSE:
-                    value_us = self.max_us  # wrk names it in its table alone
-                if value_us is None:
-                    continue
-                count = latencies.count
-                rows.append(
-                    {
-                        "kind": kind,
-                        "percentile": level,
-                        "value_us": value_us,
-                        "samples_beyond": None if count is None else beyond(count, level),
-                    }
-                )
+            values = {level: latencies.at(level) for level in LEVELS}
+            if values[1.0] is None and kind == RESPONSE:
+                values[1.0] = self.max_us  # wrk names it in its table alone
+            count = latencies.count
+            rows += [
+                {
+                    "kind": kind, "percentile": level, "value_us": value_us,
+                    "samples_beyond": None if count is None else beyond(count, level),
+                }
+                for level, value_us in values.items()
+                if value_us is not None
+            ]  # fmt: skip
         return frame("percentiles", rows)
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the `summary` frame; what no console shows (censored requests, lag) is missing."""
         counted = self.requests is not None  # the tools print errors only where there are any
-        errors = self.socket_errors or (SocketErrors(0, 0, 0, 0) if counted else None)
-        return frame(
-            "summary",
-            [
-                {
-                    "offered_rps": self.rate_rps,
-                    "achieved_rps": self.requests_per_s,
-                    "elapsed_s": self.elapsed_s,
-                    "completed": self.requests,
-                    "non_2xx": self.errors if counted else None,
-                    "connect_errors": errors.connect if errors else None,
-                    "read_errors": errors.read if errors else None,
-                    "write_errors": errors.write if errors else None,
-                    "timeouts": errors.timeout if errors else None,
-                    "bytes_read": self.bytes_read,
-                }
-            ],
-        )
+        errors = self.socket_errors or (SocketErrors() if counted else None)
+        row = {
+            "offered_rps": self.rate_rps, "achieved_rps": self.requests_per_s, "elapsed_s": self.elapsed_s,
+            "completed": self.requests, "non_2xx": self.errors if counted else None, "bytes_read": self.bytes_read,
+        }  # fmt: skip
+        if errors is not None:
+            row |= {f"{cause}_errors": getattr(errors, cause) for cause in ("connect", "read", "write")}
+            row["timeouts"] = errors.timeout
+        return frame("summary", [row])
 
 
 _HEAD = ("duration_s", "threads", "connections")
@@ -290,8 +268,8 @@ def missing(report: ConsoleReport) -> tuple[str, ...]:
     table_only = bool(report.latencies.rows) and report.latency is None and report.requests is None
     if table_only and report.duration_s is None:
         return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    asked = report.command
-    complete = asked is not None and asked.threads and asked.connections and asked.duration_s
+    command = report.command
+    complete = command is not None and command.threads and command.connections and command.duration_s
     if report.duration_s is None and report.threads is None and not complete:
         lacks.append("its head (Running ...)")
     elif report.threads is None and not complete:
@@ -315,7 +293,7 @@ _EPSILON = 1e-9  # a rank of 99.00000001 is 99: fractions such as 0.99 are not e
 
 
 def rank(count: int, percentile: float) -> int:
-    """1-based rank of the sample that is the `percentile` (0..1) of `count` samples."""
+    """Return the 1-based rank of the sample that is the `percentile` (0..1) of `count` samples."""
     return min(count, max(1, math.ceil(percentile * count - _EPSILON)))
 
 

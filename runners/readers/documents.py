@@ -129,39 +129,28 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
             problems.append(Problem(0, f"cell {number} can't be read"))
             continue
         counted = 0
-        for piece in _pieces(cell):
-            part = list(plain_lines(_BREAK.split(piece), number))
+        for text_of_cell in _texts(cell):
+            part = list(plain_lines(_BREAK.split(text_of_cell), number))
             lines += [Line(line.number + counted, line.text, number) for line in part]
             counted += part[-1].number if part else 0
         lines.append(Line(counted + 1, "", number))
     return lines, problems
 
 
-def _pieces(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the texts of a cell: its source, then what it printed and showed; HTML only where there is no plain
-    text.
-    """
-    if source := _joined(cell.get("source")):
-        yield source
+def _texts(cell: dict[str, Any]) -> Iterator[str]:
+    """Yield the texts of a cell: its source, then what it printed and showed; HTML only where there is no plain one."""
     outputs = cell.get("outputs")
+    values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():
-        if not isinstance(output, dict):
-            continue
-        shown = output.get("data")
-        shown = shown if isinstance(shown, dict) else {}
-        for value in (
-            output.get("text"),
-            shown.get("text/plain") or shown.get("text/html"),
-            shown.get("text/markdown"),
-        ):
-            if text := _joined(value):
-                yield text
-
-
-def _joined(value: object) -> str:
-    if isinstance(value, list):
-        return "".join(part for part in value if isinstance(part, str))
-    return value if isinstance(value, str) else ""
+        if isinstance(output, dict):
+            shown = output.get("data")
+            shown = shown if isinstance(shown, dict) else {}
+            values += [output.get("text"), shown.get("text/plain") or shown.get("text/html")]
+            values.append(shown.get("text/markdown"))
+    for value in values:
+        parts = value if isinstance(value, list) else [value]
+        if text := "".join(part for part in parts if isinstance(part, str)):
+            yield text
 
 
 #: Files that may hold outputs; others of a folder are passed over without a word.

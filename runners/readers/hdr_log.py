@@ -74,7 +74,7 @@ class HdrLog:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of latency in the log; requests without a response are none."""
+        """The kinds of latency in the log, without the requests that had no response."""
         return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
@@ -82,7 +82,7 @@ class HdrLog:
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Exact percentiles of each kind with their 95 % bounds; response times count the censored requests."""
+        """Return exact percentiles of each kind with 95 % bounds; response times count the censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return _concat("percentiles", parts)
@@ -90,11 +90,13 @@ class HdrLog:
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the spectra of all response and all service times; response times count the censored requests."""
         counted = {UNTAGGED: (UNTAGGED, CENSORED)}
-        of = {
+        parts = {
             kind: [second.samples for second in self.seconds if second.kind in counted.get(kind, (kind,))]
             for kind in KINDS
         }
-        return _concat("spectrum", [Samples.merge(samples).spectrum(kind) for kind, samples in of.items() if samples])
+        return _concat(
+            "spectrum", [Samples.merge(samples).spectrum(kind) for kind, samples in parts.items() if samples]
+        )
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
@@ -132,7 +134,7 @@ class HdrLog:
         )  # fmt: skip
 
     def slices_frame(self) -> pd.DataFrame:
-        """Response times by tenths of a second in coarse bins; empty for a log of longer intervals.
+        """Return response times by tenths of a second in coarse bins; no rows for a log of longer intervals.
 
         The last interval may be longer: what came after the window's end is in it. A tenth without a response is a row
         with a count of 0.
@@ -154,7 +156,7 @@ class HdrLog:
         return pd.DataFrame(rows).astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Response times by second, value by value; requests without a response count with the time they waited."""
+        """Return response times by second and value; requests without a response count with the time they waited."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -222,7 +224,7 @@ def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
-    """Give what to subtract from a line's time stamp to get seconds from the start, by the rules of the Java reader."""
+    """Return what to subtract from a time stamp to get seconds from the start, by the rules of the Java reader."""
     if start is None:
         return first
     if base is not None:
@@ -276,7 +278,7 @@ _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Middle of each value's coarse bin, in microseconds.
+    """Return the middle of each value's coarse bin, in microseconds.
 
     Bins are log-linear with `2 ** _BITS` to an octave and hold HdrHistogram's finer ones whole.
     """

@@ -53,7 +53,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
-    """Return the runs of an interval log, one a tag: all its intervals as one distribution."""
+    """Return a run for each tag of an interval log: all intervals of the tag as one distribution."""
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

@@ -112,12 +112,12 @@ class History:
 
 
 def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
-    """Look at every run folder below `roots`, as `history_of`."""
+    """Return the history of every run folder below `roots`."""
     return history_of(folder for root in roots for folder in runs(root))
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Look at run folders; a run that is there several times, or named in `seen`, is taken once, and named there."""
+    """Return the history of run folders, each run once: a run in `seen` is left out, and the others are added to it."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -150,7 +150,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """p50 of the sentinel in the latest runs besides `folder` on the same class of machine, oldest first (us).
+    """Return the sentinel's p50 (us) in the latest runs on the same class of machine, oldest first, without `folder`'s.
 
     Read from manifests, for each run of a campaign pays for it. Runs that start none of the lab's servers have a
     sentinel of their own, and are compared with each other alone.
@@ -227,7 +227,7 @@ def _table(
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[tuple[str, StepFolder]]) -> None:
-    """One view over the Parquet files of a frame, read when it is asked for."""
+    """Create a view over the Parquet files of a frame, which are read when the view is queried."""
     files = [(str(step.frame(frame)), run, step.name, step.archived) for run, step in steps]
     files = [row for row in files if Path(row[0]).is_file()]
     if not files:
@@ -238,7 +238,7 @@ def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: list[t
     connection.register(f"{frame}{_OWNERS}", owners)
     views = []
     for archived, rows in owners.groupby("archived"):
-        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in rows["file"].unique())
+        listed = ", ".join(f"'{_quoted(path)}'" for path in rows["file"].unique())
         # a file of an archive holds all steps and names them itself
         excluded, of_step = ("filename, step", " AND o.step = f.step") if archived else ("filename", "")
         views.append(
@@ -315,7 +315,7 @@ def append(history: History, folder: Path) -> int:
     return int((done.fetchone() or (0,))[0])
 
 
-def _quoted(path: Path) -> str:
+def _quoted(path: Path | str) -> str:
     return str(path).replace("'", "''")
 
 

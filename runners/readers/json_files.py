@@ -12,7 +12,6 @@ from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Footer, SocketErrors
 from runners.readers.documents import Problem
 from runners.readers.figures import MS, S, count, number, percentiles, run_of, total
-from runners.readers.summary_tools import memtier_section
 from runners.readers.table_files import K6, SampleTable
 
 _PEEK = 4_000  # characters, by which a file is known
@@ -220,13 +219,13 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
     """Read our own generator's report: response times from the intended start, in a closed loop service times."""
     closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
     kind = "service" if closed else "response"
-    own = {
+    content_of_kind = {
         **content,
         "latency_us": {"response": latencies.get(kind)},
         "offered_rps": None if closed else content.get("offered_rps"),
     }
     errors, censored = _part(content, "errors"), count(_part(content, "requests").get("censored"))
-    for run in _SUMMARIES[-1].read(own):
+    for run in _SUMMARIES[-1].read(content_of_kind):
         yield replace(
             run,
             latencies=replace(run.latencies, footer=Footer(total_count=count(_part(latencies, kind).get("count")))),
@@ -263,32 +262,6 @@ def _k6(content: Json) -> Iterator[ConsoleReport]:
         requests_per_s=rate,
         extra=(f"dropped_iterations: {dropped}",) if dropped else (),
     )
-
-
-def _memtier(content: Json) -> Iterator[ConsoleReport]:
-    """Read memtier_benchmark's `--json-out-file`: milliseconds, one output for each operation that was sent."""
-    settings = _part(content, "configuration")
-    threads, clients, limit = count(settings.get("threads")), count(settings.get("clients")), settings.get("rate_limit")
-    connections = threads * clients if threads and clients else None
-    for title in content:
-        section, stats = memtier_section(title), _part(content, title)
-        for operation in stats if section is not None else ():
-            figures = _part(stats, operation)
-            if operation not in ("Runtime", "Totals") and count(figures.get("Count")):
-                yield run_of(
-                    "memtier_benchmark",
-                    percentiles(_part(figures, "Percentile Latencies").items(), MS),
-                    number(figures.get("Average Latency"), MS),
-                    max_us=number(figures.get("Max Latency"), MS),
-                    offered_rps=(number(limit) or 0.0) * (connections or 0) or None,  # the limit is of one connection
-                    threads=threads,
-                    connections=connections,
-                    requests=count(figures.get("Count")),
-                    elapsed_s=number(_part(stats, "Runtime").get("Total duration"), 1e-3),
-                    socket_errors=SocketErrors(count(figures.get("Connection Errors")) or 0, 0, 0, 0),
-                    requests_per_s=number(figures.get("Ops/sec")),
-                    operation=f"{operation}{section}",
-                )
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
@@ -334,8 +307,6 @@ _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]
     (("schema", "latency_us"), _truepace),
     *((summary.keys, summary.read) for summary in _SUMMARIES),
     (("metrics",), _k6),  # which oha has too
-    (("ALL STATS",), _memtier),
-    (("configuration", "run information"), _memtier),
     (("results", "options"), _nighthawk),
     (
         ("stats", "contents"),
@@ -347,5 +318,5 @@ _BY_LINE: tuple[tuple[re.Pattern[str], Callable[[Iterable[Json]], Iterator[Conso
     (re.compile(r'^\{"attack":.{0,80}"seq":'), SampleTable("vegeta", "latency", 1e-3, "code").read),
 )
 _JSON_MARK = re.compile(
-    r'"(?:latencies|http_req_duration|latencyPercentiles|ALL STATS|DurationHistogram|numberOfRequests|truepace/1)"'
+    r'"(?:latencies|http_req_duration|latencyPercentiles|DurationHistogram|numberOfRequests|truepace/1)"'
 )

@@ -77,56 +77,33 @@ class LoadReport:
         requests = _section(self.document, "requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 
-    @property
-    def interrupted(self) -> bool:
-        return bool(self.document.get("interrupted", False))
-
-    @property
-    def verdict(self) -> str | None:
-        """The generator's own sentence on whether it kept up."""
-        value = _section(self.document, "generator").get("verdict")
-        return str(value) if value else None
-
     def summary_frame(self) -> pd.DataFrame:
-        requests = _section(self.document, "requests")
-        errors = _section(self.document, "errors")
-        generator = _section(self.document, "generator")
-        reconnect_us = _section(self.document, "reconnect_us")
-        waited_us = _section(self.document, "waited_for_connection_us")
-        user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
-        return frame(
-            "summary",
-            [
-                {
-                    "offered_rps": self.document.get("offered_rps"),
-                    "achieved_rps": self.document.get("achieved_rps"),
-                    "elapsed_s": self.document.get("elapsed_s"),
-                    **{name: requests.get(name) for name in ("scheduled", "sent", "completed", "censored", "unsent")},
-                    "non_2xx": errors.get("status"),
-                    "connect_errors": errors.get("connect"),
-                    "read_errors": errors.get("read"),
-                    "write_errors": errors.get("write"),
-                    "timeouts": errors.get("timeout"),
-                    "parse_errors": errors.get("parse"),
-                    "bytes_read": _section(self.document, "bytes").get("read"),
-                    "kept_up": generator.get("kept_up"),
-                    "kept_up_to": generator.get("kept_up_to"),
-                    "lag_max_us": _section(generator, "lag_us").get("max"),
-                    "lag_p99_us": _section(generator, "lag_us").get("p99"),
-                    "generator_cpu_s": None if user is None or system is None else user + system,
-                    "receive_clock": generator.get("receive_clock"),
-                    "coalesce_us": generator.get("coalesce_us"),
-                    "held": generator.get("held"),
-                    "reconnects": self.document.get("reconnects"),
-                    "closed_idle": self.document.get("closed_idle"),
-                    "reconnect_p50_us": reconnect_us.get("p50"),
-                    "reconnect_max_us": reconnect_us.get("max"),
-                    "waited": self._waited(waited_us),
-                    "waited_p50_us": waited_us.get("p50"),
-                    "waited_max_us": waited_us.get("max"),
-                }
-            ],
+        requests, errors, generator, reconnect_us, waited_us = (
+            _section(self.document, name)
+            for name in ("requests", "errors", "generator", "reconnect_us", "waited_for_connection_us")
         )
+        lag_us = _section(generator, "lag_us")
+        user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
+        of_run = ("offered_rps", "achieved_rps", "elapsed_s", "reconnects", "closed_idle")
+        of_generator = ("kept_up", "kept_up_to", "receive_clock", "coalesce_us", "held")
+        row = {
+            **{name: self.document.get(name) for name in of_run},
+            **{name: requests.get(name) for name in ("scheduled", "sent", "completed", "censored", "unsent")},
+            "non_2xx": errors.get("status"),
+            **{f"{cause}_errors": errors.get(cause) for cause in ("connect", "read", "write", "parse")},
+            "timeouts": errors.get("timeout"),
+            "bytes_read": _section(self.document, "bytes").get("read"),
+            **{name: generator.get(name) for name in of_generator},
+            "lag_max_us": lag_us.get("max"),
+            "lag_p99_us": lag_us.get("p99"),
+            "generator_cpu_s": None if user is None or system is None else user + system,
+            "reconnect_p50_us": reconnect_us.get("p50"),
+            "reconnect_max_us": reconnect_us.get("max"),
+            "waited": self._waited(waited_us),
+            "waited_p50_us": waited_us.get("p50"),
+            "waited_max_us": waited_us.get("max"),
+        }
+        return frame("summary", [row])
 
     def _waited(self, waited_us: dict[str, Any]) -> int | None:
         """Count requests that waited for a connection; None where the generator does not tell, as in a closed loop."""
@@ -137,12 +114,6 @@ class LoadReport:
         """Return failures by cause; no rows where there was none, or where the generator does not tell the cause."""
         return frame("failures", self.document.get("failures") or ())
 
-    @property
-    def shortfall(self) -> str | None:
-        """Why not all that was scheduled was sent and answered, in the generator's words; None where all was."""
-        value = self.document.get("shortfall")
-        return str(value) if value else None
-
     def targets_frame(self) -> pd.DataFrame:
         """Return the targets that shared the schedule; no rows where there was one server."""
         rows = []
@@ -151,10 +122,8 @@ class LoadReport:
             rows.append(
                 {
                     "target": name,
-                    "offered_rps": report.document.get("offered_rps"),
-                    "achieved_rps": report.document.get("achieved_rps"),
-                    "scheduled": requests.get("scheduled"),
-                    "completed": requests.get("completed"),
+                    **{rate: report.document.get(rate) for rate in ("offered_rps", "achieved_rps")},
+                    **{count: requests.get(count) for count in ("scheduled", "completed")},
                     "served": report.completed,
                     "non_2xx": _section(report.document, "errors").get("status"),
                 }
@@ -168,14 +137,12 @@ class LoadReport:
 
     def spectrum_frame(self) -> pd.DataFrame:
         spectra = _section(self.document, "spectrum")
-        return frame(
-            "spectrum",
-            (
-                {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
-                for kind in KINDS
-                for row in spectra.get(kind) or ()
-            ),
+        rows = (
+            {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
+            for kind in KINDS
+            for row in spectra.get(kind) or ()
         )
+        return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
         """Return percentiles as the generator computed them, without bounds: those need the log."""
@@ -208,17 +175,16 @@ class LoadReport:
         return frame("lateness", rows)
 
     def intervals_frame(self) -> pd.DataFrame:
-        return frame("intervals", self._intervals())
-
-    def _intervals(self) -> Iterator[dict[str, Any]]:
-        for interval in self.document.get("intervals") or ():
-            for kind in KINDS:
-                values = _section(interval, kind)
-                yield {
-                    "t_s": interval.get("t_s"),
-                    "kind": kind,
-                    "count": values.get("count"),
-                    **{column: values.get(name) for name, column in INTERVAL_NAMES.items()},
-                    "errors": interval.get("errors"),
-                    "completed": interval.get("completed"),
-                }
+        rows = (
+            {
+                "t_s": interval.get("t_s"),
+                "kind": kind,
+                "count": _section(interval, kind).get("count"),
+                **{column: _section(interval, kind).get(name) for name, column in INTERVAL_NAMES.items()},
+                "errors": interval.get("errors"),
+                "completed": interval.get("completed"),
+            }
+            for interval in self.document.get("intervals") or ()
+            for kind in KINDS
+        )
+        return frame("intervals", rows)

@@ -56,9 +56,8 @@ class Output:
     @property
     def offered_rps(self) -> float | None:
         """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
-        command = self.command
-        if command is not None and command.rate_rps:
-            return command.rate_rps
+        if commanded := self._commanded("rate_rps"):
+            return float(commanded)
         rates = self._entry("rates_rps", list)
         if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
             return float(rates[self.column])
@@ -74,43 +73,38 @@ class Output:
             return "as the folder's index says"
         if self.stated is None:
             return ""
-        return (
-            f"by {self.stated.words}" if self.stated.line is None else f"line {self.stated.line}: {self.stated.words}"
-        )
+        by_name = self.stated.line is None
+        return f"by {self.stated.words}" if by_name else f"line {self.stated.line}: {self.stated.words}"
 
     @property
     def duration_s(self) -> float | None:
-        asked = self.command.duration_s if self.command else None
-        return self.report.duration_s or asked or self._entry("duration_s", (int, float))
+        return self.report.duration_s or self._commanded("duration_s") or self._entry("duration_s", (int, float))
 
     @property
     def threads(self) -> int | None:
-        asked = self.command.threads if self.command else None
-        return self.report.threads or asked or self._entry("threads", int)
+        return self.report.threads or self._commanded("threads") or self._entry("threads", int)
 
     @property
     def connections(self) -> int | None:
-        asked = self.command.connections if self.command else None
-        return self.report.connections or asked or self._entry("connections", int)
+        return self.report.connections or self._commanded("connections") or self._entry("connections", int)
 
     @property
     def script(self) -> str:
-        """Name of the script, or of the script that called the generator; empty where neither is known."""
-        if self.command and self.command.script:
-            return Path(self.command.script).name
+        """The name of the script, or of the script that called the generator; empty where neither is known."""
+        if script := self._commanded("script"):
+            return Path(script).name
         call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
         return call.split()[0] if context.is_call(call) else ""
-
-    @property
-    def changes(self) -> tuple[str, ...]:
-        """The changes, by the index, since the output before it at the same rate."""
-        return tuple(str(change) for change in self._entry("changes", list) or ())
 
     @property
     def group(self) -> str:
         """The report that the index names, else the file; outputs are compared within it."""
         report: str | None = self._entry("report", str)
         return report or str(self.path)
+
+    def _commanded(self, name: str) -> Any:
+        """Return what the command says by the name of its field; None where there is no command."""
+        return getattr(self.command, name, None)
 
     def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
         value = self.entry.get(name) if self.entry else None

@@ -53,10 +53,10 @@ def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None
     except StoreError as error:
         return None, Problem(0, f"{error.thing}: {error.cause}")
     words = list(record.generator.command)
-    own = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
+    begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
     entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": record.generator.tool}
     if words:
-        entry["command"] = shlex.join(words[own:])  # not what pins it to a core
+        entry["command"] = shlex.join(words[begin:])  # not what pins it to a core
     if record.offered_rps is not None:
         entry["rates_rps"] = [record.offered_rps]
     return entry, None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 from runners.readers import context
@@ -69,9 +70,9 @@ def outputs_of(document: Document) -> FileOutputs:
         left[begin : last + 1] = [replace(line, text="") for line in left[begin : last + 1]]
     columns, rest, problems_of_tables = tables(left)
     where = {(line.cell, line.number): index for index, line in reversed(list(enumerate(lines)))}
-    for cell in _cells(rest):
-        for report in find_in_lines((line.number, line.text) for line in cell):
-            placed.append((where[cell[0].cell, report.first_line], None, report))
+    for cell, part in groupby(rest, key=lambda line: line.cell):
+        for report in find_in_lines((line.number, line.text) for line in part):
+            placed.append((where[cell, report.first_line], None, report))
     placed += [(where[column.cell, column.report.first_line], column, column.report) for column in columns]
     placed.sort(key=lambda at: (at[0], at[1].index if at[1] else 0))
     outputs = _outputs(document, _rejoined(placed, lines), where) if placed else ()
@@ -86,13 +87,13 @@ def _outputs(
     above: tuple[Line, ...] = ()
     stated, command = None, None
     for position, column, report in placed:
-        cell, of = lines[position].cell, column.of if column else 1
+        cell, columns = lines[position].cell, column.width if column else 1
         last = where[cell, report.last_line]
         if column is None or column.index == 0:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
             command = _command_above(above) if column else None
             known = report if command is None else replace(report, command=command)
-            stated = _stated(document.path, above, known, of, trails[position])
+            stated = _stated(document.path, above, known, columns, trails[position])
         if column is not None:
             report = replace(report, command=command)
         report = replace(report, tool=_tool_of(report, stated))
@@ -103,9 +104,9 @@ def _outputs(
             report.first_line,
             report,
             cell,
-            column.label if column else report.operation,
+            column.label if column else "",
             column.index if column else 0,
-            of,
+            columns,
             trails[position],
             above,
             stated,
@@ -117,10 +118,9 @@ def _outputs(
 def _of_a_file(document: Document, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
     """Yield the outputs of a file that a load tool wrote for other programs: no text stands around them."""
     for index, report in enumerate(reports):
-        label, stated = report.operation, _stated(document.path, (), report, 1, ())
-        lacks = missing_of_others(report)
+        stated, lacks = _stated(document.path, (), report, 1, ()), missing_of_others(report)
         yield Output(
-            document.path, 1, report, label=label, column=index, columns=len(reports), stated=stated, missing=lacks
+            document.path, 1, report, None, report.operation, index, len(reports), stated=stated, missing=lacks
         )
 
 
@@ -146,11 +146,11 @@ def _stated(
     """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
-    asked = report.command.duration_s if report.command else None
+    duration_s = report.duration_s or (report.command.duration_s if report.command else None)
     achieved = report.requests_per_s
-    said = context.stated(above, columns, report.duration_s or asked, None if columns > 1 else achieved, trail)
-    if said or columns > 1:
-        return said
+    by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
+    if by_text or columns > 1:
+        return by_text
     named = context.named(path, achieved, report.url)
     return named if named and not _contradicts(report, named.rates_rps[0]) else None
 
@@ -171,8 +171,8 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
-    asked = report.command.connections if report.command else None
-    connections, per_thread = report.connections or asked, report.requests_per_thread
+    commanded = report.command.connections if report.command else None
+    connections, per_thread = report.connections or commanded, report.requests_per_thread
     if report.tool is not None or rate is None or mean is None or not math.isfinite(mean):
         return report.tool
     if per_thread and per_thread.mean is not None and math.isnan(per_thread.mean):
@@ -185,18 +185,6 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
         connections = connections // report.threads * report.threads
     busy = rate * mean / 1e6 / max(1, connections)
     return WRK2 if busy < IDLE else WRK if BUSY <= busy <= QUEUED else None
-
-
-def _cells(lines: Sequence[Line]) -> Iterable[list[Line]]:
-    """Yield the lines of each notebook cell; all lines of any other file."""
-    part: list[Line] = []
-    for line in lines:
-        if part and line.cell != part[-1].cell:
-            yield part
-            part = []
-        part.append(line)
-    if part:
-        yield part
 
 
 def _command_above(above: Sequence[Line]) -> CommandLine | None:

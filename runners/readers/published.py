@@ -1,4 +1,4 @@
-"""The published figures: raw console output of the reports, kept as text under data/published/ parsed when asked."""
+"""The published figures: the raw console output of the reports under data/published/, parsed when it is asked for."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ ROOT = SHARED / "data" / "published"
 
 
 def published_names() -> list[str]:
-    """Return what can be asked for, e.g. `report-1/put`."""
+    """Return the names of the published files, e.g. `report-1/put`."""
     return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("*/*.txt"))
 
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a file, one a column, each with what the index says on it.
+    """Return the outputs of a file, one for each column, with what the index says on them.
 
-    `report-5/put-ladder@20000` is the one column that was taken at that rate. Raises ReadError, with the names there
-    are, for another name.
+    `report-5/put-ladder@20000` is the column that was measured at that rate. Raises ReadError, which
+    lists the names, for another name.
     """
     name, _, rate_rps = name.partition("@")
     path = ROOT / f"{name}.txt"
@@ -37,7 +37,7 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the outputs of a report whose files' names hold `part`: of a file of several, each by its rate."""
+    """Return the names of a report's outputs in files whose name holds `part`: `name@rate` where a file has several."""
     files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
     return tuple(
         name if len(published_outputs(name)) == 1 else f"{name}@{output.offered_rps:.0f}"
@@ -64,9 +64,9 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return those of these outputs whose rate the output or the index tells, each with it.
+    """Return the named outputs whose offered rate is known, as pairs of name and rate (requests per second).
 
-    `treatment`: only those that the index says are of this setting.
+    `treatment`: only outputs of this setting, by the index.
     """
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, (output.entry or {}).get("treatment")))
@@ -74,8 +74,6 @@ def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tupl
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """Return all outputs of one report by their full name, e.g. `published_of("report-1")`; files of several are
-    left out.
-    """
+    """Return a report's outputs by their full names, of the files that hold one, e.g. `published_of("report-1")`."""
     own = [name for name in published_names() if name.startswith(f"{report}/")]
     return {name: published(name) for name in own if len(published_outputs(name)) == 1}

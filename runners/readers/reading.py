@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -69,16 +69,30 @@ def store_frames(step: Step) -> None:
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    The short steps of a load whose rate changes have rows of their own, so the latencies of all rates together are left
-    out.
+    Left out are the latencies of all rates together where each short step has rows of its own, and those of a warm-up,
+    which nobody quotes. Times of single requests have three significant digits, as those of the histograms have, and
+    times of activities hundredths of a millisecond: digits beyond them are noise, and take most of an archive.
     """
-    mixed = {} if step.record.sweep is None else {name: frame(name) for name in ("histograms", "slices")}
-    frames = {**step.frames, **mixed, _UNREADABLE: _unreadable(step)}
+    left_out = ("histograms", "slices") if step.record.sweep is not None or step.record.role == "warm-up" else ()
+    frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
+    requests, activity = frames["requests"], frames["activity"]
+    frames["requests"] = requests.assign(
+        response_us=_three_digits(requests["response_us"]), service_us=_three_digits(requests["service_us"])
+    )
+    frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
+def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
+    """Round times to three significant digits; zero and what is unknown stay."""
+    known = times_us.where(times_us > 0)
+    unit = 10.0 ** (np.floor(np.log10(known)) - 2)
+    # a multiple of a power of ten is rounded again, for the nearest number of so few decimals
+    return ((known / unit).round() * unit).round(3).fillna(times_us)
+
+
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Give the intervals of a log with what it doesn't have: the errors, and the completed requests, of each second."""
+    """Return the intervals of a log with the errors and the completed requests of each second, which no log has."""
     # a second has few rows: pandas would take ten milliseconds to join them
     counted = {
         (t_s, kind): (errors, completed)
@@ -127,9 +141,9 @@ class _Reader:
         self.record = record
         self.unreadable = unreadable
 
-    def tried(self, read: Callable[[], _T], default: _T) -> _T:
+    def tried(self, read: Callable[..., _T], default: _T, *arguments: Any) -> _T:
         try:
-            return read()
+            return read(*arguments)
         except ReadError as error:
             self.unreadable.append(str(error))
         except Exception as error:  # a raw file that is broken in a way nobody thought of must not cost the run
@@ -145,41 +159,33 @@ class _Reader:
         tool = self.record.generator.tool
         own = tool == "truepace"
         if own or self.folder.load_json.exists():
-            load = self.tried(lambda: read_load_json(self.folder.load_json), None)
+            load = self.tried(read_load_json, None, self.folder.load_json)
         elif tool in REFERENCES:
-            load = self.tried(lambda: read_load_json(self.folder.console), None)
+            load = self.tried(read_load_json, None, self.folder.console)
         if own or self.folder.hlog.exists():
-            log = self.tried(lambda: read_hdr_log(self.folder.hlog), None)
+            log = self.tried(read_hdr_log, None, self.folder.hlog)
         if log and log.torn:
             self.unreadable.append(f"{self.folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
         start_us, elapsed_s = self._window(load, frames["summary"])
-        frames |= self._fine(start_us, elapsed_s)
+        frames |= self._during(start_us, elapsed_s)
         frames |= self._profile(frames.get("samples"))
-        if self.folder.gc_log.exists():
-            frames["pauses"] = self.tried(lambda: read_pauses(self.folder.gc_log, start_us, elapsed_s), frame("pauses"))
-        if self.folder.telemetry.exists():
-            frames["telemetry"] = self.tried(
-                lambda: read_telemetry(self.folder.telemetry, start_us, elapsed_s), frame("telemetry")
-            )
         return complete(frames)
 
-    def _fine(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return what is known by tenths of a second or finer; a step may have none of it."""
+    def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
+        """Return the frames of what happened during the load; a step may have none of them."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
+            "pauses": (self.folder.gc_log, lambda path: read_pauses(path, start_us, elapsed_s)),
+            "telemetry": (self.folder.telemetry, lambda path: read_telemetry(path, start_us, elapsed_s)),
             "stalls": (self.folder.stalls, lambda path: read_stall_log(path).frame(start_us, elapsed_s)),
             "requests": (self.folder.requests, requests_frame),
             "rate_steps": (self.folder.requests, lambda path: self._rate_steps(path, start_us, elapsed_s)),
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
         sources.pop("rate_steps" if self.record.sweep is None else "requests")
-        return {
-            name: self.tried(lambda read=read, path=path: read(path), frame(name))  # type: ignore[misc]
-            for name, (path, read) in sources.items()
-            if path.exists()
-        }
+        return {name: self.tried(read, frame(name), path) for name, (path, read) in sources.items() if path.exists()}
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
         """Return the figures of each short step, from its requests and from what the witness saw."""
@@ -229,7 +235,7 @@ class _Reader:
         for event in EVENTS:
             path = self.folder.collapsed(event)
             if path.exists() or event in wanted:
-                parts.append(self.tried(lambda path=path, event=event: read_collapsed(path, event), frame("stacks")))  # type: ignore[misc]
+                parts.append(self.tried(read_collapsed, frame("stacks"), path, event))
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)
@@ -241,9 +247,8 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Start and length of the recorded window. Without load.json it is the step's own start, warm-up included."""
+        """Return start and length of the recorded window; without load.json those of the step with its warm-up."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
-        elapsed = summary["elapsed_s"].iloc[0] if len(summary) else None
-        known = elapsed is not None and not pd.isna(elapsed)
-        return self.record.started_unix_us, float(elapsed) if known and elapsed is not None else None
+        elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan
+        return self.record.started_unix_us, None if pd.isna(elapsed_s) else float(elapsed_s)

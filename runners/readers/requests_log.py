@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from runners import words
 from runners.errors import ReadError, why
-from runners.readers import write
 from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
 from runners.storage.schema import SweepRecord
@@ -46,14 +46,12 @@ class RequestsLog:
     window), `target`, `predecessor` (missing where the order does not go by request), `operation` (missing without a
     name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left; NaN where the log does not
     tell), `written_bytes`, `read_bytes`, `status` and `fate`.
-    `block_slots`: slots in a block of the order of targets. `torn`: the last block was cut short and is left out.
+    `torn`: the last block was cut short and is left out.
     """
 
     frame: pd.DataFrame
     targets: tuple[str, ...]
     start_unix_us: int
-    receive_clock: str
-    block_slots: int | None
     torn: bool
 
 
@@ -63,14 +61,8 @@ def read_requests_log(path: Path) -> RequestsLog:
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
         raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
-    return RequestsLog(
-        _frame(rows, targets, description["tags"]),
-        targets,
-        int(description["start_unix_us"]),
-        str(description["receive_clock"]),
-        description["block_slots"],
-        torn,
-    )
+    frame = _frame(rows, targets, description["tags"])
+    return RequestsLog(frame, targets, int(description["start_unix_us"]), torn)
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
@@ -84,15 +76,11 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         raise ReadError(path, "is no log of requests, or of a version that this lab does not read", _REMEDY)
     description: dict[str, Any] = {}
     blocks: list[Any] = []
-    at, torn = len(MAGIC), False
-    while at < len(data):
-        if at + _HEAD.size > len(data):
-            torn = True
-            break
+    at = len(MAGIC)
+    while at + _HEAD.size <= len(data):
         kind, length = _HEAD.unpack_from(data, at)
         body = memoryview(data)[at + _HEAD.size : at + _HEAD.size + length]
         if len(body) < length:
-            torn = True
             break
         if kind == _DESCRIPTION:
             description = json.loads(bytes(body))
@@ -103,7 +91,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    return description, np.concatenate(blocks) if blocks else np.empty(0, row), torn
+    return description, np.concatenate(blocks) if blocks else np.empty(0, row), at < len(data)
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
@@ -129,7 +117,7 @@ def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
 
 
 def requests_frame(path: Path) -> pd.DataFrame:
-    """Give the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
+    """Return the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
     columns = COLUMNS["requests"]
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
@@ -169,7 +157,7 @@ _REFUSED = 400  # from this status on
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepRecord) -> pd.DataFrame:
-    """Give the `rate_steps` frame. The rests between the steps are left out.
+    """Return the `rate_steps` frame. The rests between the steps are left out.
 
     `requests`: a row a request (see RequestsLog); `stalls`: what the witness saw, with `t_s` and `duration_ms`, by the
     same clock. A request without a response took longer than any with one.
@@ -198,7 +186,7 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepR
                 "offered_rps": rps,
                 "requests": len(values),
                 "achieved": _in_time(at_s[mine], response_us[mine], end),
-                "achieved_most": _in_time(at_s[mine], least_us[mine], end) if write.known(least[-1]) else math.nan,
+                "achieved_most": _in_time(at_s[mine], least_us[mine], end) if words.known(least[-1]) else math.nan,
                 "lost": float(lost[mine].mean()),
                 "stalled": stood_s / sweep.step_s,
                 **{name: float(values[rank(len(values), level) - 1]) for level, name in LEVELS.items()},

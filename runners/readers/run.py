@@ -123,7 +123,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run:
-    """A whole run: its manifest and its complete steps in the order in which they started. Equal is only the same one.
+    """A whole run: its manifest, and its complete steps in the order in which they started. It equals only itself.
 
     `frames` are those of the run as a whole, by name, where an experiment keeps any (the history does).
     `unfinished` names steps that were begun and never completed: the run was interrupted there.
@@ -205,23 +205,23 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Return rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
-    given = list(rows)
-    return _typed(name, given) if given else _empty(name).copy(deep=False)
+    listed = list(rows)
+    return _typed(name, listed) if listed else _empty(name).copy(deep=False)
 
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
     # each column in its type at once: DataFrame(rows).astype(columns) makes each twice
-    return pd.DataFrame({at: _column([row.get(at) for row in rows], of) for at, of in _types(name).items()})
+    return pd.DataFrame({at: _column([row.get(at) for row in rows], kind) for at, kind in _types(name).items()})
 
 
-def _column(values: list[Any], of: Any) -> Any:
+def _column(values: list[Any], kind: Any) -> Any:
     # numpy takes None for NaN too, and is faster
-    return np.array(values, np.float64) if of == np.float64 else pd.array(values, dtype=of)
+    return np.array(values, np.float64) if kind == np.float64 else pd.array(values, dtype=kind)
 
 
 @functools.cache
 def _types(name: str) -> dict[str, Any]:
-    return {at: pandas_dtype(of) for at, of in COLUMNS[name].items()}
+    return {at: pandas_dtype(kind) for at, kind in COLUMNS[name].items()}
 
 
 @functools.cache
@@ -231,5 +231,5 @@ def _empty(name: str) -> pd.DataFrame:
 
 
 def complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """`frames` plus an empty frame for each that is not there."""
+    """Return `frames` with an empty frame for each name that is missing."""
     return {name: frames[name] if name in frames else frame(name) for name in COLUMNS}

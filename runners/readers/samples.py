@@ -93,9 +93,9 @@ class Samples:
         """Return the value in microseconds at `level` (0..1); NaN without samples."""
         return self.at_rank(rank(self.total, level)) if self.total else math.nan
 
-    def bounds(self, level: float, confidence: float = 0.95) -> tuple[float, float]:
-        """Return bounds of the true percentile; NaN on a side that the number of samples can't bound."""
-        low, high = bound_ranks(self.total, level, confidence)
+    def bounds(self, level: float) -> tuple[float, float]:
+        """Return the 95 % bounds of the true percentile; NaN on a side that the number of samples can't bound."""
+        low, high = bound_ranks(self.total, level)
         return self.at_rank(low), self.at_rank(high)
 
     def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:

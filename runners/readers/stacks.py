@@ -2,21 +2,16 @@
 
 Which category a stack belongs to is data: see categories.toml, which also says how a stack is classified.
 
-The intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22). Where
-the recording tells when each sample was taken, they rest on how shares vary over time (below). Else they treat
-samples as independent: long stretches of one kind of work (a compaction, a collection) make the truth less certain.
+cpu stacks are weighted by samples, alloc stacks by bytes and lock stacks by nanoseconds, so their share is a share of
+the weight. Intervals are Wilson's score intervals (E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22) on
+an *effective* number of samples, which keeps bounds within 0 and 1 and honest for small shares (E. L. Korn and B. I.
+Graubard, 1998, Survey Methodology 24). It is never more than the samples that were recorded.
 
-cpu stacks are weighted by samples. alloc stacks are weighted by bytes and lock stacks by nanoseconds, so their share
-is a share of the weight, and the interval rests on the *effective* number of samples: what the recording counted
-where that is known, else Kish's (sum of weights)^2 / (sum of squared weights) over the distinct stacks, a low guess.
-
-**Batches.** Samples of a profile come in bursts: a compaction, a collection, a stretch of slow requests. Bounds that
-treat them as independent draws are then too narrow. So the recording is cut into batches of equal length, long against
-most bursts, and the variance of the share is that over batches (`readers.batch_means`). It is turned into an effective
-number of samples and put into Wilson's interval in place of the number of samples (E. L. Korn and B. I. Graubard, 1998,
-Survey Methodology 24), which keeps bounds within 0 and 1 and honest for small shares. It is never taken to be more than
-the samples that were recorded. Weights (bytes, nanoseconds) need no further care: that a few large ones carry a share
-shows in how it varies from batch to batch.
+Samples come in bursts: a compaction, a collection, a stretch of slow requests. Bounds that treat them as independent
+draws are too narrow, so a recording that tells when each sample was taken is cut into batches of equal length, long
+against most bursts, and the effective number is that of independent samples which would vary as the share does over
+the batches (`readers.batch_means`). Without times it is what the recording counted, where that is known, else Kish's
+(sum of weights)^2 / (sum of squared weights) over the distinct stacks, a low guess.
 """
 
 from __future__ import annotations
@@ -67,16 +62,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Ordered rules; the verdict on each frame is kept, for stacks share most of their frames."""
+    """Ordered rules; the category of each frame is kept, for stacks share most of their frames."""
 
     rules: tuple[Rule, ...]
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
-    def frame(self, name: str) -> str | None:
-        """Return the category of one frame, None when it has none of its own."""
-        return self._of(name, anywhere=False)
-
-    def _of(self, name: str, anywhere: bool) -> str | None:
+    def _category(self, name: str, anywhere: bool) -> str | None:
+        """Return the category that a frame has by the rules of one kind; None where it has none."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -84,13 +76,14 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of a stack, root first: that of a job it is part of, else of its deepest frame that
-        has one.
-        """
-        for name in frames:
-            if whole := self._of(name, anywhere=True):
-                return whole
-        return next((category for name in reversed(frames) if (category := self.frame(name))), OTHER)
+        """Return a stack's category, root first: that of a job it is part of, else of its deepest frame with one."""
+        by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
+        by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
+        return next(by_job, None) or next(by_frame, OTHER)
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{text})" for text in patterns))
 
 
 def load_rules(path: Path = RULES) -> Classifier:
@@ -104,8 +97,7 @@ def load_rules(path: Path = RULES) -> Classifier:
             )
         try:
             patterns = entry.get("anywhere") or entry["frames"]
-            whole = re.compile("|".join(f"(?:{text})" for text in patterns))
-            rules.append(Rule(entry["category"], whole, "anywhere" in entry))
+            rules.append(Rule(entry["category"], _any_of(patterns), "anywhere" in entry))
         except re.error as error:
             raise ReadError(path, f"{entry['category']}: {error}", "correct the pattern") from error
     return Classifier(tuple(rules))
@@ -121,12 +113,12 @@ def classifier_of(server: ServerRecord) -> Classifier:
     """Return the lab's rules, after those that the description of a server names for its own frames."""
     if not server.categories:
         return classifier()
-    own = (Rule(name, re.compile("|".join(f"(?:{text})" for text in of))) for name, of in server.categories.items())
+    own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
     return Classifier((*own, *classifier().rules))
 
 
 def parse(lines: Iterable[str], path: Path | str = "stacks") -> Iterator[tuple[str, int]]:
-    """Stack and weight of each line. A cut last line is left out; any other bad line raises ReadError."""
+    """Yield the stack and the weight of each line. A cut last line is left out; any other bad line raises ReadError."""
     bad: int | None = None
     for number, line in enumerate(lines, start=1):
         if bad is not None:
@@ -153,15 +145,15 @@ def read_collapsed(path: Path, event: str) -> pd.DataFrame:
 UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
-def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Bound a proportion seen as `share` in `samples` trials by Wilson's score; NaN without trials.
+def wilson(share: float, samples: float) -> tuple[float, float]:
+    """Return the 95 % bounds of a proportion seen as `share` in `samples` trials by Wilson's score; NaN without trials.
 
     scipy's `binomtest(...).proportion_ci(method="wilson")` was looked at: it takes whole trials only, and an effective
     number of samples is none.
     """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
-    z = float(ndtri(0.5 + confidence / 2))  # norm.ppf takes a hundred times as long
+    z = float(ndtri(0.975))  # norm.ppf takes a hundred times as long
     middle = share + z * z / (2 * samples)
     spread = z * math.sqrt(share * (1 - share) / samples + z * z / (4 * samples * samples))
     scale = 1 + z * z / samples
@@ -171,7 +163,7 @@ def wilson(share: float, samples: float, confidence: float = 0.95) -> tuple[floa
 
 
 def effective_samples(stacks: pd.DataFrame, event: str, recorded: int | None) -> float:
-    """Give the number of samples on which shares of `event` rest; `recorded` is the recording's own count, if known."""
+    """Return the number of samples that shares of `event` rest on; `recorded` is the recording's count, if known."""
     weights = stacks["count"]
     total = float(weights.sum())
     if event in UNIT_WEIGHT_EVENTS:
@@ -226,7 +218,7 @@ def _shares(
 
 def _added_up(by_batch: Batches, names: Callable[[list[str]], Iterable[str]]) -> dict[str, Floats]:
     parts: dict[str, Floats] = {}
-    for stack, weights in by_batch.of.items():
+    for stack, weights in by_batch.by_stack.items():
         for name in names(stack.split(";")):
             if name in parts:
                 parts[name] += weights
@@ -305,22 +297,23 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weights by batch: `whole` is all of it, `of` maps each stack to its own; `samples` in all."""
+    """One event's weights by batch, in all and of each stack, and the number of samples that they rest on."""
 
     whole: Floats
-    of: dict[str, Floats]
+    by_stack: dict[str, Floats]
     samples: float
 
     def effective(self, part: Floats) -> float:
         """Return how many independent samples would vary as the share of `part` does from batch to batch."""
-        total = float(self.whole.sum())
-        share = float(part.sum()) / total
-        return effective(part, self.whole, self.samples) if 0 < share < 1 else self.samples
+        return effective(part, self.whole, self.samples) if 0 < self._share(part) < 1 else self.samples
 
     def variance(self, part: Floats) -> float:
-        """Variance of the share of `part`, at least that of independent samples."""
-        share = float(part.sum()) / float(self.whole.sum())
+        """Return the variance of the share of `part`, at least that of independent samples."""
+        share = self._share(part)
         return share * (1 - share) / self.effective(part)
+
+    def _share(self, part: Floats) -> float:
+        return float(part.sum()) / float(self.whole.sum())
 
 
 def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None:
@@ -335,11 +328,11 @@ def batches(samples: pd.DataFrame, event: str, weighted: bool) -> Batches | None
         return None
     index = np.minimum((rows["t_s"].to_numpy(float) / length * count).astype(int), count - 1)
     weight = rows["weight" if weighted else "samples"].to_numpy(float)
-    of: dict[str, Floats] = {}
+    by_stack: dict[str, Floats] = {}
     for stack, batch, value in zip(rows["stack"], index, weight, strict=True):
-        of.setdefault(str(stack), np.zeros(count))[batch] += value
+        by_stack.setdefault(str(stack), np.zeros(count))[batch] += value
     whole = np.bincount(index, weight, count).astype(float)
-    return Batches(whole, of, float(rows["samples"].sum())) if whole.sum() > 0 else None
+    return Batches(whole, by_stack, float(rows["samples"].sum())) if whole.sum() > 0 else None
 
 
 def effective(part: Floats, whole: Floats, samples: float) -> float:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line
 from runners.readers.summary import Summary
-from runners.readers.summary_tools import TOOLS, operations_of
+from runners.readers.summary_tools import TOOLS
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
-LONGEST_BLOCK = 1_000  # lines; the longest summary, memtier's with the histograms of several operations, has hundreds
+LONGEST_BLOCK = 1_000  # lines; the longest summary, k6's with the metrics of many groups, has hundreds
 _ANY_START = re.compile("|".join(f"(?:{tool.start.pattern})" for tool in TOOLS.values()))
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 
@@ -27,7 +27,8 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         tool = _begun_by(text)
         anew = tool is not None and not (summary and _goes_on(summary, tool))
         if summary and (anew or index - begin > LONGEST_BLOCK or _ends(summary, text)):
-            yield from ((begin, end, report) for report in _closed(summary))
+            if _is_complete(summary):
+                yield begin, end, summary.finish()
             summary = None
         if anew and tool:
             summary, begin, end = Summary(tool, line.number, line.number), index, index
@@ -38,8 +39,8 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
                 take(summary, match)
                 summary.last_line, end = line.number, index
                 break
-    if summary:
-        yield from ((begin, end, report) for report in _closed(summary))
+    if summary and _is_complete(summary):
+        yield begin, end, summary.finish()
 
 
 def _begun_by(text: str) -> str | None:
@@ -50,22 +51,16 @@ def _begun_by(text: str) -> str | None:
 
 def _goes_on(summary: Summary, tool: str) -> bool:
     """Return whether a line that could begin a summary belongs to the one that is open."""
-    if summary.tool == "redis-benchmark" and tool == "hey":  # both print a line `Summary:`
-        return True
-    complete = tool in ("ab", "go-wrk") and ("elapsed_s" in summary.said or "elapsed" in summary.said)
-    return summary.tool == tool and TOOLS[tool].repeated and not complete
+    next_run = tool == "ab" and "elapsed_s" in summary.figures
+    return summary.tool == tool and TOOLS[tool].repeated and not next_run
 
 
 def _ends(summary: Summary, text: str) -> bool:
-    """Return whether a line ends the open summary: a fence, an empty line in some, the first line of wrk's output."""
-    if not text.strip():
-        return TOOLS[summary.tool].unbroken
+    """Return whether a line ends the open summary: a fence, or the first line of wrk's output."""
     return text.lstrip().startswith(("```", "~~~")) or (summary.tool != "autocannon" and bool(_OF_WRK.match(text)))
 
 
-def _closed(summary: Summary) -> Iterator[ConsoleReport]:
+def _is_complete(summary: Summary) -> bool:
+    """Return whether a summary has the figures without which its first line may be another program's."""
     proof = TOOLS[summary.tool].proof
-    if summary.tool == "memtier_benchmark":
-        yield from operations_of(summary)
-    elif summary.has(proof) if proof else summary.said:
-        yield summary.finish()
+    return summary.has(proof) if proof else bool(summary.figures)

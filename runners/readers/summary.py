@@ -2,8 +2,8 @@
 
 A pattern names its figures in angle brackets: `Complete requests: <requests>`. The name says how the text is read:
 counts as whole numbers, `…_ms`, `…_s` and rates as decimals, the rest (`mean`, `max`, `value`, `elapsed`) as times with
-their unit. `<level>` and `<value>`, or `<p50_ms>`, are percentiles, `<status>` and `<count>` responses of one status. A
-line that needs more than that has a function.
+their unit. `<level>` and `<value>` are a percentile, `<status>` and `<count>` the responses of one status. A line that
+needs more than that has a function.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from runners.readers.figures import command_of
 
 DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
-_COUNTS = frozenset({"requests", "connections", "threads", "failed", "non_2xx", "count", "status", "odd_length"})
+_COUNTS = frozenset({"requests", "connections", "failed", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
-#: Taken as they stand. `section` is of the summary, where lines of several sections look alike.
-_TEXTS = frozenset({"section", "operation", "host", "port", "path"})
-_OF_LEVEL = re.compile(r"p(\d+)_ms")  # `p50_ms`
+#: Taken as they stand. `section` is the part of a summary, where lines of several parts look alike.
+_TEXTS = frozenset({"section", "host", "port", "path"})
 _SCALES_US = {"": 1.0, "_ms": 1e3, "_s": 1e6}
 
 
@@ -32,7 +31,7 @@ def _is_count(name: str) -> bool:
 
 
 def _is_decimal(name: str) -> bool:
-    return name.endswith(("_ms", "_s", "_rps", "_percent")) or name == "level"
+    return name.endswith(("_ms", "_s", "_rps")) or name == "level"
 
 
 def _group(match: re.Match[str]) -> str:
@@ -46,33 +45,28 @@ def _group(match: re.Match[str]) -> str:
 
 @dataclass(slots=True)
 class Summary:
-    """One summary while its lines come in; `said` holds finished figures by their name."""
+    """One summary while its lines come in. `figures` holds typed figures and texts by their name."""
 
     tool: str
     first_line: int
     last_line: int = 0
-    said: dict[str, Any] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)
     rows: dict[float, float] = field(default_factory=dict)
     codes: dict[int, int] = field(default_factory=dict)
     failed: int = 0
     notes: list[str] = field(default_factory=list)
     diagnostics: list[str] = field(default_factory=list)
-    operations: list[ConsoleReport] = field(default_factory=list)  # of a tool that reports several at once
-    totals: list[ConsoleReport] = field(default_factory=list)  # of them all, where their own rows were cut
-    histograms: dict[str, dict[float, float]] = field(default_factory=dict)  # of memtier, by command
 
-    def take(self, figures: Mapping[str, str | None]) -> None:
+    def take(self, printed: Mapping[str, str | None]) -> None:
         """Take the figures of a line by their names."""
-        given = {name: text for name, text in figures.items() if text is not None}
-        level, status = given.pop("level", None), given.pop("status", None)
-        for name, printed in given.items():
-            text = printed.replace(",", "")
+        texts = {name: text for name, text in printed.items() if text is not None}
+        level, status = texts.pop("level", None), texts.pop("status", None)
+        for name, as_printed in texts.items():
+            text = as_printed.replace(",", "")
             if name in _TEXTS:
-                self.said[name] = printed
+                self.figures[name] = as_printed
             elif name == "diagnostic":
-                self.diagnostics.append(printed)
-            elif match := _OF_LEVEL.fullmatch(name):
-                self.row(match[1], float(text) * 1e3)
+                self.diagnostics.append(as_printed)
             elif level is not None:
                 scale_us = _SCALES_US[name.removeprefix("value")]
                 self.row(level, units.go_time_us(text) if name == "value" else float(text) * scale_us)
@@ -84,7 +78,7 @@ class Summary:
                 self.failed += int(text)
             else:
                 read = int if _is_count(name) else float if _is_decimal(name) else units.go_time_us
-                self.said[name] = read(text)
+                self.figures[name] = read(text)
 
     def row(self, level: str, value_us: float | None) -> None:
         """Add a percentile, whose level is in percent."""
@@ -97,53 +91,49 @@ class Summary:
         times = (
             float(value) * scale_us
             for suffix, scale_us in _SCALES_US.items()
-            if (value := self.said.get(name + suffix)) is not None
+            if (value := self.figures.get(name + suffix)) is not None
         )
         return next(times, None)
 
     def has(self, names: tuple[str, ...]) -> bool:
         """Return whether the summary gives any of these figures; `rows` are its percentiles."""
-        return any(name in self.said or (name == "rows" and self.rows) for name in names)
+        return any(name in self.figures or (name == "rows" and self.rows) for name in names)
 
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""
-        said, mean_us = self.said, self.time_us("mean")
-        elapsed_s = said.get("elapsed_s") or _seconds(said.get("elapsed"))
+        figures, mean_us = self.figures, self.time_us("mean")
+        elapsed_s = figures.get("elapsed_s") or (figures.get("elapsed") or 0.0) / 1e6 or None
         counted = sum(self.codes.values()) + self.failed if self.codes else None
-        requests = said.get("requests", counted)
+        requests = figures.get("requests", counted)
         if self.tool == "Artillery" and counted:  # its older versions count completed requests alone
             requests = max(requests or 0, counted)
-        rate = said.get("rate_rps")
+        rate = figures.get("rate_rps")
         if self.tool == "k6" and requests and rate:
             elapsed_s = requests / rate
         if self.tool == "vegeta" and requests and elapsed_s:  # its throughput leaves errors out
             rate = requests / elapsed_s
-        failed, odd_length = self.failed, said.get("odd_length")
-        if odd_length and (lost := _without_body(said)):
+        failed, odd_length = self.failed, figures.get("odd_length")
+        if odd_length and (lost := _without_body(figures)):
             failed, odd_length = failed + lost, 0
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + failed
-        offered = said.get("offered_rps")
-        paced = offered and self.tool in ("k6", "autocannon", "loadtest")
-        available = said.get("available_percent")
-        port = f":{said['port']}" if "port" in said else ""
-        address = said.get("host", "") + port + said.get("path", "")
+        offered = figures.get("offered_rps")
+        paced = offered and self.tool in ("k6", "autocannon")
+        port = f":{figures['port']}" if "port" in figures else ""
+        address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
-            tool=said.get("tool", self.tool),
+            tool=figures.get("tool", self.tool),
             command=command_of(self.tool, offered),
-            duration_s=said.get("duration_s") or _seconds(said.get("duration")) or elapsed_s,
+            duration_s=elapsed_s,
             url=f"//{address}" if address else None,
-            threads=said.get("threads"),
-            connections=said.get("connections"),
+            connections=figures.get("connections"),
             latency=None if mean_us is None else ThreadStats(mean_us, self.time_us("stdev"), self.time_us("max"), None),
             latencies=Latencies(None, tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
-            non_2xx=said.get("non_2xx", bad or None),
-            error_share=(round(1 - available / 100, 9) or None) if available is not None else None,
+            non_2xx=figures.get("non_2xx", bad or None),
             odd_length=odd_length or None,
             requests_per_s=rate,
-            operation=said.get("operation", ""),
-            closed_loop=False if paced else said.get("closed_loop"),
+            closed_loop=False if paced else figures.get("closed_loop"),
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
@@ -151,16 +141,12 @@ class Summary:
         )
 
 
-def _without_body(said: Mapping[str, Any]) -> int:
+def _without_body(figures: Mapping[str, Any]) -> int:
     """Count ab's responses of another length where as many bodies are missing; else the lengths just vary."""
-    odd, length, requests, bodies = (said.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
+    odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0
     return int(odd) if length * requests - bodies >= MOSTLY_MISSING * odd * length else 0
-
-
-def _seconds(time_us: float | None) -> float | None:
-    return time_us / 1e6 if time_us else None
 
 
 Take = Callable[[Summary, re.Match[str]], object]
@@ -168,20 +154,17 @@ Take = Callable[[Summary, re.Match[str]], object]
 
 @dataclass(frozen=True, slots=True)
 class SummaryTool:
-    """A tool's summary: the line that may begin it, and its lines. `repeated` where a line that begins it comes again,
-    `unbroken` where an empty line ends it, `proof` names figures of which one must be there besides the first line.
+    """A tool's summary: the line that may begin it, and its lines. `repeated` where a line that begins it comes again;
+    `proof` names figures of which one must be there besides the first line.
     """
 
     start: re.Pattern[str]
     lines: tuple[tuple[re.Pattern[str], Take], ...]
     repeated: bool = False
-    unbroken: bool = False
     proof: tuple[str, ...] = ()
 
 
-def summary_tool(
-    start: str, *lines: str | tuple[str, Take], repeated: bool = False, unbroken: bool = False, proof: str = ""
-) -> SummaryTool:
+def summary_tool(start: str, *lines: str | tuple[str, Take], repeated: bool = False, proof: str = "") -> SummaryTool:
     """Make a tool's row of patterns; a line without a function gives the figures that it names."""
 
     def compiled(pattern: str) -> re.Pattern[str]:
@@ -189,7 +172,7 @@ def summary_tool(
 
     rows = ((line, take_figures) if isinstance(line, str) else line for line in lines)
     patterns = tuple((compiled(pattern), take) for pattern, take in rows)
-    return SummaryTool(compiled(start), patterns, repeated, unbroken, tuple(proof.split()))
+    return SummaryTool(compiled(start), patterns, repeated, tuple(proof.split()))
 
 
 def take_figures(summary: Summary, match: re.Match[str]) -> None:

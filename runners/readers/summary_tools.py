@@ -6,32 +6,31 @@ wrk, wrk2 and truepace are read by `wrk_console`. Nothing in an input is an erro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 
 from runners.readers import units
-from runners.readers.console_report import LEVELS, ConsoleReport, Latencies, ThreadStats
-from runners.readers.figures import MS, percentiles
+from runners.readers.figures import MS
 from runners.readers.summary import DECIMAL, Summary, SummaryTool, Take, summary_tool, take_figures
 
 NEGATIVE = "a time below zero: the clock was set during the run"
+_NUMBER = re.compile(DECIMAL)
 
 
 def _set(**figures: object) -> Take:
-    """Take the figures of a line, and what the line itself says."""
+    """Return a function that takes the figures of a line, and these that the line itself says."""
 
     def take(summary: Summary, match: re.Match[str]) -> None:
-        summary.said.update(figures)
+        summary.figures.update(figures)
         take_figures(summary, match)
 
     return take
 
 
-def _where(holds: Callable[[Summary], bool], take: Take = take_figures) -> Take:
-    """Take a line where something holds of the summary."""
+def _where(condition: Callable[[Summary], bool], take: Take = take_figures) -> Take:
+    """Return a function that takes a line where a condition holds of the summary."""
 
     def guarded(summary: Summary, match: re.Match[str]) -> None:
-        if holds(summary):
+        if condition(summary):
             take(summary, match)
 
     return guarded
@@ -39,13 +38,13 @@ def _where(holds: Callable[[Summary], bool], take: Take = take_figures) -> Take:
 
 def _failure(summary: Summary, match: re.Match[str]) -> None:
     """Take an error and how often it came; ghz has counted it as a status, and oha's were in flight at the end."""
-    if summary.said.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
+    if summary.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
         summary.failed += int(match[1])
 
 
 def _broke_off(summary: Summary, match: re.Match[str]) -> None:
     """Take the line that ab prints instead of its summary; why it broke off went to standard error."""
-    summary.said["requests"] = int(match[1])
+    summary.figures["requests"] = int(match[1])
     summary.diagnostics[:] = summary.diagnostics or [match[0]]
 
 
@@ -62,72 +61,22 @@ def _cells(summary: Summary, match: re.Match[str]) -> None:
     if len(times) == 7:
         for level, time_us in zip(("2.5", "50", "97.5", "99", "100"), (*times[:4], times[6]), strict=True):
             summary.row(level, time_us)
-        summary.said.update(mean=times[4], stdev=times[5], max=times[6])
+        summary.figures.update(mean=times[4], stdev=times[5], max=times[6])
 
 
 def _autocannon(summary: Summary, match: re.Match[str]) -> None:
     """Take what the command line of autocannon says of connections and of a rate."""
     if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
-        summary.said["connections"] = int(connections[1])
+        summary.figures["connections"] = int(connections[1])
     if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
-        summary.said["offered_rps"] = float(rate[1])
+        summary.figures["offered_rps"] = float(rate[1])
 
 
 def _rounded_count(summary: Summary, match: re.Match[str]) -> None:
     """Take autocannon's last line, which rounds the requests, where the responses were not counted above it."""
     if not summary.codes:
-        summary.said["requests"] = round(units.count(match[1]) or 0.0)
-    summary.said["elapsed_s"] = float(match[2])
-
-
-def memtier_section(title: str) -> str | None:
-    """Return how operations of a section of memtier's are marked behind their name; None for no such section."""
-    match = re.match(r"^\s*(?:ALL STATS|(BEST|WORST) RUN RESULTS|AGGREGATED AVERAGE RESULTS \((\d+) runs\))\s*$", title)
-    if match is None:
-        return None
-    return f" ({match[1].lower()} run)" if match[1] else f" ({match[2]} runs)" if match[2] else ""
-
-
-def _memtier_row(summary: Summary, match: re.Match[str]) -> None:
-    """Take a row of memtier's table, in milliseconds; older versions print the mean as Latency alone."""
-    cells = match[0].split()
-    heads = summary.said.get("heads", ())
-    numbers = {head: float(cell) for head, cell in zip(heads, cells, strict=False) if _NUMBER.fullmatch(cell)}
-    rate, mean_ms = numbers.get("Ops/sec"), numbers.get("Avg.", numbers.get("Latency"))
-    if not rate:
-        return
-    threads, clients = summary.said.get("threads"), summary.said.get("connections")
-    operations = summary.totals if cells[0] == "Totals" else summary.operations
-    operations.append(
-        ConsoleReport(
-            tool="memtier_benchmark",
-            threads=threads,
-            connections=threads * clients if threads and clients else None,
-            duration_s=summary.said.get("elapsed_s"),
-            latency=ThreadStats(mean_ms * MS, None, None, None) if mean_ms is not None else None,
-            latencies=Latencies(None, tuple(sorted(percentiles(numbers.items(), MS).items()))),
-            requests_per_s=rate,
-            first_line=summary.first_line,
-            operation=f"{cells[0]}{summary.said.get('section', '')}",
-        )
-    )
-
-
-def _memtier_histogram(summary: Summary, match: re.Match[str]) -> None:
-    """Take a row of memtier's distribution: a command, milliseconds, and the share of requests up to them."""
-    summary.histograms.setdefault(match[1], {})[round(float(match[3]) / 100, 9)] = float(match[2]) * MS
-
-
-def operations_of(summary: Summary) -> Iterator[ConsoleReport]:
-    """Yield the operations of memtier's table, or their totals where their own rows were cut.
-
-    An operation (Sets) has the usual percentiles of its command's distribution (SET) too. The distribution may lie a
-    bucket above the table, so what the table gives is not taken from it.
-    """
-    for report in summary.operations or summary.totals:
-        histogram = summary.histograms.get(report.operation.upper().removesuffix("S"), {})
-        rows = {level: value for level, value in histogram.items() if level in LEVELS} | dict(report.latencies.rows)
-        yield replace(report, latencies=Latencies(None, tuple(sorted(rows.items()))), last_line=summary.last_line)
+        summary.figures["requests"] = round(units.count(match[1]) or 0.0)
+    summary.figures["elapsed_s"] = float(match[2])
 
 
 def _trend(summary: Summary, match: re.Match[str]) -> None:
@@ -138,7 +87,7 @@ def _trend(summary: Summary, match: re.Match[str]) -> None:
         if _NUMBER.fullmatch(level):
             summary.row(level, time_us)
         if name in ("avg", "max"):
-            summary.said["mean" if name == "avg" else name] = time_us
+            summary.figures["mean" if name == "avg" else name] = time_us
     if any(text.startswith("-") for text in times.values()):
         summary.notes.append(NEGATIVE)
 
@@ -151,13 +100,13 @@ def _gatling(summary: Summary, match: re.Match[str]) -> None:
     first, *rest = (float(text.replace(",", "")) for text in texts)
     name = match[1].strip()
     if name == "request count":
-        summary.said.update(requests=int(first), non_2xx=int(rest[1]) if len(rest) > 1 else None)
+        summary.figures.update(requests=int(first), non_2xx=int(rest[1]) if len(rest) > 1 else None)
     elif level := re.match(r"response time (\d[\d.]*)th percentile", name):
         summary.row(level[1], first * MS)
     elif name in ("mean requests/sec", "mean throughput"):
-        summary.said["rate_rps"] = first
+        summary.figures["rate_rps"] = first
     elif figure := {"max": "max", "mean": "mean", "std": "stdev", "response": "stdev"}.get(name.split()[0]):
-        summary.said[f"{figure}_ms"] = first
+        summary.figures[f"{figure}_ms"] = first
         if figure == "max":
             summary.row("100", first * MS)
 
@@ -165,31 +114,31 @@ def _gatling(summary: Summary, match: re.Match[str]) -> None:
 def _jmeter(summary: Summary, match: re.Match[str]) -> None:
     """Take JMeter's running total; the last one stands."""
     hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
-    summary.said["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
+    summary.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
     take_figures(summary, match)
 
 
 def _aggregated(summary: Summary, match: re.Match[str]) -> None:
     """Take Locust's row of all requests: their number and failures, mean, minimum, maximum and median, rate."""
     take_figures(summary, match)
-    summary.said["non_2xx"] = summary.said.get("non_2xx") or None
+    summary.figures["non_2xx"] = summary.figures.get("non_2xx") or None
     summary.rows = {0.5: float(match["n_median"]) * MS}
-    summary.said["heads"] = ()
+    summary.figures["heads"] = ()
 
 
 def _locust_percentiles(summary: Summary, match: re.Match[str]) -> None:
     """Take Locust's percentiles of all requests, below their heads; it rounds them, but not the maximum above them."""
     most_us = summary.time_us("max") or float("inf")
-    for level, value in zip(summary.said.get("heads", ()), match[1].split(), strict=False):
+    for level, value in zip(summary.figures.get("heads", ()), match[1].split(), strict=False):
         summary.row(level, min(float(value) * MS, most_us))
 
 
 def _artillery(summary: Summary, match: re.Match[str]) -> None:
     """Take a figure of Artillery's response times, in milliseconds; other sections have the same names."""
-    if summary.said.get("section") == "times":
+    if summary.figures.get("section") == "times":
         name, value_ms = match[1], float(match[2])
         if name in ("mean", "max"):
-            summary.said[f"{name}_ms"] = value_ms
+            summary.figures[f"{name}_ms"] = value_ms
         if name not in ("min", "mean"):
             level = {"median": "50", "max": "100"}.get(name) or f"{name[1:3]}.{name[3:]}"
             summary.row(level, value_ms * MS)
@@ -199,7 +148,7 @@ def _vegeta_times(summary: Summary, match: re.Match[str]) -> None:
     for name, value in zip(map(str.strip, match[1].split(",")), match[2].split(","), strict=False):
         time_us = units.go_time_us(value)
         if name in ("mean", "max"):
-            summary.said[name] = time_us
+            summary.figures[name] = time_us
         if name == "max" or name.isdigit():
             summary.row("100" if name == "max" else name, time_us)
 
@@ -208,16 +157,7 @@ def _vegeta_codes(summary: Summary, match: re.Match[str]) -> None:
     summary.codes |= {int(code): int(count) for code, count in re.findall(r"(\d{1,3}):(\d{1,18})", match[1])}
 
 
-def _loadtest_rate(summary: Summary, match: re.Match[str]) -> None:
-    """Take loadtest's rate: the offered one stands above the number of completed requests."""
-    offered = "requests" not in summary.said and not match[1].startswith(("Mean", "Effective"))
-    summary.said["offered_rps" if offered else "rate_rps"] = float(match[2])
-
-
-_NUMBER = re.compile(DECIMAL)
 _AB = r"^[\s*#-]*"
-_GO_WRK = r"^[\s*-]*"
-_LOADTEST = r"^(?:\[[^\]]{1,90}\] INFO )?\s*"  # as older versions of loadtest begin each line
 _K6 = r"^\s*(?:[✓✗√\u00d7] )?"
 
 TOOLS: dict[str, SummaryTool] = {
@@ -291,83 +231,6 @@ TOOLS: dict[str, SummaryTool] = {
         repeated=True,
         proof="rows",
     ),
-    "memtier_benchmark": summary_tool(
-        r"^\s*\d+\s+Threads\s*$|^Type\s+Ops/sec\s+Hits/sec",
-        r"^\s*<threads>\s+Threads\s*$",
-        r"^\s*<connections>\s+Connections per thread\s*$",
-        r"^\s*<elapsed_s>\s+Seconds\s*$",
-        (
-            r"^(?:ALL STATS|(?:BEST|WORST) RUN|AGGREGATED AVERAGE)\b.*",
-            lambda s, m: s.said.update(section=memtier_section(m[0]) or ""),
-        ),
-        (
-            r"^Type\s+Ops/sec\s+Hits/sec.*",
-            lambda s, m: s.said.update(heads=re.sub(r"(?<=\S) Latency", "", m[0]).split()),
-        ),
-        (r"^([A-Z]+)\s+(\d+\.\d+)\s+(\d+\.\d+)\s*$", _memtier_histogram),
-        (r"^(?:[A-Z][A-Za-z]*)\s+\d+\.\d+\s.*", _memtier_row),
-        repeated=True,
-    ),
-    "redis-benchmark": summary_tool(
-        r"^\s*====== (\S.*?) ======\s*$|^[A-Z]\S*(?: \(.*\))?: [\d.]+ requests per second(?:, p50=|\s*$)",
-        r"^\s*====== (?P<operation>\S.*?) ======\s*$",
-        r"^\s*<requests> requests completed in <elapsed_s> seconds",
-        r"^(?P<operation>\S.*): <rate_rps> requests per second(?:, p50=<p50_ms> msec|\s*$)",  # of -q
-        r"^\s*<rate_rps> requests per second\s*$",
-        r"^\s*<connections> parallel clients",
-        r"^\s*(?P<section>Latency by percentile|Cumulative) distribution",
-        (
-            r"^\s*<level>% <= <value_ms> milliseconds",
-            _where(lambda s: s.said.get("section") != "Cumulative"),  # which is the inverse
-        ),
-        r"^\s*throughput summary: <rate_rps> requests per second",
-        r"^\s*<mean_ms>\s+\d+\.\d{3}\s+<p50_ms>\s+<p95_ms>\s+<p99_ms>\s+<p100_ms>\s*$",
-    ),
-    "go-wrk": summary_tool(
-        r"^[\s*-]*(?:\d{1,9} goroutine\(s\) running concurrently|\d{1,18} requests in \S*\d\.\d{4,}m?s, )",
-        _GO_WRK + r"<connections> goroutine",
-        _GO_WRK + r"<requests> requests in <elapsed>, ",
-        _GO_WRK + r"Requests/sec:\s+<rate_rps>",
-        _GO_WRK + r"Avg Req Time:\s+<mean>",
-        _GO_WRK + r"Slowest Request:\s+<max>",
-        _GO_WRK + r"Number of Errors:\s+<failed>",
-        _GO_WRK + r"<level>%:\s+<value>\s*$",
-        repeated=True,
-        unbroken=True,
-        proof="requests rate_rps",
-    ),
-    "rewrk": summary_tool(
-        r"^\s*Benchmarking \d{1,9} connections @ \S+ for \d",
-        r"^\s*Benchmarking <connections> connections @ \S+ for (?P<duration>\d{1,9} [smh])",
-        r"^\s*<mean>\s+<stdev>\s+\S{1,20}\s+<max>\s*$",
-        r"^\s*Total:\s*<requests>\s+Req/Sec:\s*<rate_rps>",
-        proof="requests rate_rps",
-    ),
-    "siege": summary_tool(
-        r"^\s*Transactions:\s+\d{1,18} hits",
-        r"^\s*Transactions:\s+<requests> hits",
-        r"^\s*Availability:\s+<available_percent> %",
-        r"^\s*Elapsed time:\s+<elapsed_s> secs",
-        r"^\s*Response time:\s+<mean>",
-        r"^\s*Transaction rate:\s+<rate_rps> trans/sec",
-        r"^\s*Longest transaction:\s+<max_s>\s*$",
-        r"^\s*Longest transaction:\s+<max>\s*$",
-        unbroken=True,
-    ),
-    "loadtest": summary_tool(
-        rf"{_LOADTEST}Target URL:\s+\S",
-        rf"{_LOADTEST}Concurrency level:\s+<connections>",
-        rf"{_LOADTEST}Max time \(s\):\s+<duration_s>",
-        rf"{_LOADTEST}Completed requests:\s+<requests>",
-        rf"{_LOADTEST}Total errors:\s+<failed>",
-        rf"{_LOADTEST}Total time:\s+<elapsed_s> s",
-        (
-            rf"{_LOADTEST}((?:Requests per second|(?:Mean|Effective) (?:requests per second|rps)):)\s+({DECIMAL})",
-            _loadtest_rate,
-        ),
-        rf"{_LOADTEST}Mean latency:\s+<mean_ms> ms",
-        rf"{_LOADTEST}<level>%\s+<value_ms> ms",
-    ),
     "h2load": summary_tool(
         r"^\s*finished in \S+, \S+ req/s",
         r"^\s*finished in <elapsed>, <rate_rps> req/s",
@@ -391,7 +254,7 @@ TOOLS: dict[str, SummaryTool] = {
         r"^\s*(?P<section>\{.*\}|[a-z][a-z_]+(?:\{.*\})?)\s*$",
         (
             r"^\s*[✓✗] 'p\(<level>\)\s?<=?\s?\d+' p\((?P=level)\)=<value>",
-            _where(lambda s: s.said.get("section") == "http_req_duration"),
+            _where(lambda s: s.figures.get("section") == "http_req_duration"),
         ),
         r"^\s*(?:WARN|ERRO)\[\d+\]\s+(?P<diagnostic>\S.{0,200})",
         (r"^\s*\* \S+: (?:Up to )?\d+ looping VUs ", _set(closed_loop=True)),
@@ -447,7 +310,7 @@ TOOLS: dict[str, SummaryTool] = {
         ),
         (
             r"^\s*(?:Type\s+)?Name\s+(?:[\d.]+%\s+)+# reqs",
-            lambda s, m: s.said.update(heads=re.findall(r"(\d[\d.]*)%", m[0])),
+            lambda s, m: s.figures.update(heads=re.findall(r"(\d[\d.]*)%", m[0])),
         ),
         (r"^\s*(?:None\s+)?Aggregated\s+((?:\d+\s+){2,}\d+)\s*$", _locust_percentiles),
         repeated=True,

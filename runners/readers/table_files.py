@@ -20,8 +20,8 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 class SampleTable:
     """A tool's requests, a row each, by the columns of their figures; columns that it does not have are empty.
 
-    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. There is one output for each `label`. Rows count
-    whose column `only[0]` says `only[1]`.
+    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each `label` is an output of its own. Only rows
+    whose column `only[0]` says `only[1]` count.
     """
 
     tool: str
@@ -64,19 +64,6 @@ def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
         yield run_of("ab", known)
 
 
-def _redis(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Read redis-benchmark's `--csv`: milliseconds, a line a command."""
-    for row in rows:
-        yield run_of(
-            "redis-benchmark",
-            percentiles(((name.removesuffix("_latency_ms"), value) for name, value in row.items()), MS),
-            number(row.get("avg_latency_ms"), MS),
-            max_us=number(row.get("max_latency_ms"), MS),
-            requests_per_s=number(row.get("rps")),
-            operation=row.get("test", ""),
-        )
-
-
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
     """Read Locust's …_stats.csv: milliseconds, of which it rounds percentiles; all requests where it sums them up."""
     by_name = list(rows)
@@ -101,7 +88,6 @@ _BY_HEAD: tuple[tuple[frozenset[str], Read], ...] = (
     (frozenset({"timeStamp", "elapsed"}), JMETER.read),
     (frozenset({"response-time", "DNS+dialup"}), HEY.read),
     (frozenset({"metric_name", "timestamp", "metric_value"}), K6.read),
-    (frozenset({"test", "rps"}), _redis),
     (frozenset({"Percentage served", "Time in ms"}), _ab_percentiles),
     (frozenset({"starttime", "seconds", "ctime", "ttime"}), AB.read),
     (frozenset({"Type", "Name", "Request Count", "Failure Count"}), _locust),

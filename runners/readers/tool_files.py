@@ -1,7 +1,7 @@
 """The files that load tools write for other programs: what a file is known by, and its reader.
 
-One file is one output, or one for each operation (a JMeter label, a command of memtier or redis-benchmark). What a file
-does not say stays None; a file that is none of these, or is damaged, gives nothing and a problem that names it.
+A file is one output, or one for each operation (a label of JMeter, a tag of an interval log). What a file does not say
+stays None; a file that is none of these, or is damaged, gives nothing and a problem that names it.
 """
 
 from __future__ import annotations

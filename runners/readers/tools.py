@@ -14,9 +14,9 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Tool:
     """A tool. `closed_loop`: its connections wait for a response before they send again; None where it does either.
 
-    `percentiles` is the advice that gets more percentiles, `timeout_s` its default time-out, `whole_ms` whether it
-    prints whole milliseconds, and `mean_of_intervals` whether its rate is a mean of those of short intervals, not
-    requests by duration. `reads` is a command that writes a file that can be read.
+    `percentiles` is the advice that gets more percentiles, `reads` a command that writes a file that can be read,
+    `timeout_s` the tool's default time-out, `whole_ms` whether it prints whole milliseconds, and `mean_of_intervals`
+    whether its rate is a mean of those of short intervals, not requests by duration.
     """
 
     closed_loop: bool | None
@@ -42,7 +42,6 @@ TOOLS: dict[str, Tool] = {
     "fortio": Tool(None, "add -p 50,90,99,99.9", "fortio load -json fortio.json http://host/", 3.0),
     "Gatling": Tool(None, "give js/stats.json", "target/gatling/…/js/stats.json", 60.0, True),
     "ghz": Tool(None, "give its -O json", "ghz -O json … > ghz.json", 20.0),
-    "go-wrk": Tool(True, "give its whole output", "go-wrk -c 10 -d 30 http://host/ > go-wrk.txt"),
     "h2load": Tool(True, "measure with a tool that prints percentiles", "h2load -n1000 -c10 http://host/ > h2load.txt"),
     "HdrHistogram": Tool(
         None, "give the interval log", "out.hlog with a comment #[values in microseconds], or out.hgrm"
@@ -52,20 +51,9 @@ TOOLS: dict[str, Tool] = {
     "k6": Tool(
         None, "add --summary-trend-stats 'med,p(95),p(99),p(99.9),max'", "k6 run --summary-export k6.json a.js", 60
     ),
-    "loadtest": Tool(True, "give its whole output", "loadtest http://host/ > loadtest.txt"),
     "Locust": Tool(True, "give its …_stats.csv", "locust --headless --csv out …", None, True),
-    "memtier_benchmark": Tool(
-        True, "add --print-percentiles 50,90,99,99.9", "memtier_benchmark --json-out-file memtier.json"
-    ),
     "nighthawk": Tool(None, "give its JSON", "nighthawk_client --output-format json http://host/ > nighthawk.json"),
     "oha": Tool(True, "give its JSON", "oha --output-format json http://host/ > oha.json"),
-    "redis-benchmark": Tool(True, "leave out -q", "redis-benchmark --csv > redis.csv"),
-    "rewrk": Tool(
-        True, "measure with a tool that prints percentiles", "rewrk -c 10 -d 30s -h http://host/ > rewrk.txt"
-    ),
-    "siege": Tool(
-        True, "measure with a tool that prints percentiles", "siege -c10 -t30s http://host/ 2> siege.txt", 30.0
-    ),
     "vegeta": Tool(None, "add -type='hdrplot'", "vegeta attack … | vegeta report -type=json > vegeta.json", 30.0),
 }
 _ANY = Tool(None, "publish the whole output", "")
@@ -82,7 +70,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
-    """Return the parts that a reader needs and this output lacks: percentiles to p99, a number of requests."""
+    """Return the parts that a reader needs and an output lacks: percentiles to p99, a number of requests."""
     levels = [level for level, _ in report.latencies.rows if level < 1]
     if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
         return ()  # it broke off, and says why
@@ -91,6 +79,6 @@ def missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
         lacks.append("percentiles")
     elif max(levels) < LEAST_HIGHEST and report.latencies.count is None:  # else too few lie beyond it
         lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
-    if report.requests is None and report.requests_per_s is None:  # by the rate a reader can reckon it
+    if report.requests is None and report.requests_per_s is None:  # the rate and the duration give it too
         lacks.append("the number of requests")
     return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))

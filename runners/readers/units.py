@@ -46,7 +46,7 @@ def time_s(text: str) -> float | None:
 
 
 def count(text: str) -> float | None:
-    """A count or a rate with a decimal prefix."""
+    """Return a count or a rate with a decimal prefix."""
     match = _COUNT.match(text)
     return _scaled(match, 1000.0 ** _POWERS[match["unit"].lower()]) if match else None
 

@@ -92,11 +92,11 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines come in. `said` holds finished fields by their name in the report."""
+    """One report while its lines come in. `fields` holds finished ones by their name in the report."""
 
     first_line: int
     command: CommandLine | None
-    said: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
@@ -110,7 +110,7 @@ class _Builder:
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
     shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
     begun_by: str = ""
-    asked: tuple[CommandLine, ...] = ()
+    commands: tuple[CommandLine, ...] = ()  # those above it, of which one is its own
 
     @property
     def current(self) -> _Distribution:
@@ -119,17 +119,17 @@ class _Builder:
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
         """Return whether this line can't belong to the same output, because it has that part already or is past it."""
         if name == "running":
-            return "duration_s" in self.said or self.ended or bool(self.current)
+            return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
-            return "ncorrected" not in (match[1] or "") and (bool(self.latencies) or "requests" in self.said)
+            return "ncorrected" not in (match[1] or "") and (bool(self.latencies) or "requests" in self.fields)
         if name in ("stats_head", "latency") and self.latencies.rows:
             return True  # the table stands above the percentiles
-        if name == "row" and "latency" in self.said and self.layout is None:
+        if name == "row" and "latency" in self.fields and self.layout is None:
             return True  # no tool prints percentiles without their heading
         if name == "row":
             return bool(self.current.rows) and float(match[1]) / 100 <= self.current.rows[-1][0]
         seen = {"threads": "threads", "latency": "latency", "requests": "requests", "rate": "requests_per_s"}
-        return seen.get(name) in self.said
+        return seen.get(name) in self.fields
 
     def take(self, name: str, match: re.Match[str], line_number: int) -> None:
         if self.pending and name in _TAKERS:
@@ -149,28 +149,25 @@ class _Builder:
 
     def choose(self) -> tuple[CommandLine, ...]:
         """Keep the command, of several above, whose rate fits the achieved one; return the others."""
-        achieved = self.said.get("requests_per_s")
-        if len(self.asked) < 2 or not achieved:
+        achieved = self.fields.get("requests_per_s")
+        if len(self.commands) < 2 or not achieved:
             return ()
-        able = [command for command in self.asked if (command.rate_rps or 0.0) * BEYOND >= achieved]
-        self.command = min(able or self.asked, key=lambda command: command.rate_rps or 0.0)
-        return tuple(command for command in self.asked if command is not self.command)
+        able = [command for command in self.commands if (command.rate_rps or 0.0) * BEYOND >= achieved]
+        self.command = min(able or self.commands, key=lambda command: command.rate_rps or 0.0)
+        return tuple(command for command in self.commands if command is not self.command)
 
     def says_something(self) -> bool:
-        head = self.said.get("duration_s") and "threads" in self.said  # autocannon begins with the same line
-        table = head or self.said.get("latency") or "requests" in self.said
+        head = self.fields.get("duration_s") and "threads" in self.fields  # autocannon begins with the same line
+        table = head or self.fields.get("latency") or "requests" in self.fields
         if self.begun_by == "columns":  # other programs print an HdrHistogram with this head too
-            return "requests" in self.said or bool(self.command and self.latencies.spectrum)
+            return "requests" in self.fields or bool(self.command and self.latencies.spectrum)
         return bool(self.latencies or self.uncorrected or table)
 
     def finish(self) -> ConsoleReport:
-        asked, said = self.command, self.said
-        if asked and (
-            _differ(asked.threads, said.get("threads")) or _differ(asked.connections, said.get("connections"))
-        ):
-            asked = None  # the command above belongs to another output
+        pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
+        of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
         report = ConsoleReport(
-            command=asked,
+            command=None if of_another else self.command,
             calibrations=tuple(self.calibrations),
             latencies=self.latencies.finish(),
             uncorrected=self.uncorrected.finish(),
@@ -178,15 +175,11 @@ class _Builder:
             diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
             last_line=self.last_line,
-            **said,
+            **self.fields,
         )
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
         return replace(report, tool=_tool(report) or self.layout or ("wrk2" if paced else None))
-
-
-def _differ(asked: int | None, said: int | None) -> bool:
-    return asked is not None and said is not None and asked != said
 
 
 def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: bool = True) -> ThreadStats:
@@ -217,12 +210,12 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 
 
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
-    "running": lambda b, m: b.said.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
-    "threads": lambda b, m: b.said.update(threads=_count(m[1]), connections=_count(m[2])),
+    "running": lambda b, m: b.fields.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
+    "threads": lambda b, m: b.fields.update(threads=_count(m[1]), connections=_count(m[2])),
     "calibration": lambda b, m: b.calibrations.append(Calibration(_calibrated(m[1]), _calibrated(m[2]))),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
-    "latency": lambda b, m: b.said.update(latency=_stats(m, units.time_us, b.third == "Max")),
-    "per_thread": lambda b, m: b.said.update(requests_per_thread=_stats(m, units.count)),
+    "latency": lambda b, m: b.fields.update(latency=_stats(m, units.time_us, b.third == "Max")),
+    "per_thread": lambda b, m: b.fields.update(requests_per_thread=_stats(m, units.count)),
     "distribution": _take_distribution,
     "row": _take_row,
     "spectrum": lambda b, m: b.current.spectrum.append(
@@ -231,13 +224,13 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
     "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
-    "requests": lambda b, m: b.said.update(
+    "requests": lambda b, m: b.fields.update(
         requests=_count(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
     ),
-    "socket_errors": lambda b, m: b.said.update(socket_errors=SocketErrors(*map(_count, m.groups()))),
-    "non_2xx": lambda b, m: b.said.update(non_2xx=_count(m[1])),
-    "rate": lambda b, m: b.said.update(requests_per_s=units.count(m[1].replace(",", ""))),
-    "transfer": lambda b, m: b.said.update(bytes_per_s=units.size_bytes(m[1])),
+    "socket_errors": lambda b, m: b.fields.update(socket_errors=SocketErrors(*map(_count, m.groups()))),
+    "non_2xx": lambda b, m: b.fields.update(non_2xx=_count(m[1])),
+    "rate": lambda b, m: b.fields.update(requests_per_s=units.count(m[1].replace(",", ""))),
+    "transfer": lambda b, m: b.fields.update(bytes_per_s=units.size_bytes(m[1])),
     "extra": lambda b, m: b.extra.append(m[1]),
 }
 _STARTS = frozenset(
@@ -321,11 +314,11 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
                 *others, last = commands[1]
                 commands = (number, (*others, parse_command(last.text + rest[0].strip())))
                 continue
-            if not continued and len(whole) <= LONGEST_LINE and (asked := find_commands(whole)):
+            if not continued and len(whole) <= LONGEST_LINE and (given := find_commands(whole)):
                 close()
-                listed = commands[1] if commands and number == commands[0] + 1 and asked[0].rate_rps else ()
-                earlier = (command for command in listed if command.rate_rps not in (None, 0, asked[0].rate_rps))
-                commands = (number, (*earlier, *asked))
+                listed = commands[1] if commands and number == commands[0] + 1 and given[0].rate_rps else ()
+                earlier = (command for command in listed if command.rate_rps not in (None, 0, given[0].rate_rps))
+                commands = (number, (*earlier, *given))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:
@@ -339,7 +332,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
             if name not in _STARTS:
                 continue
             near = commands[1] if commands and number - commands[0] <= COMMAND_REACH_LINES else ()
-            builder = _Builder(number, near[-1] if near else None, asked=near, begun_by=name)
+            builder = _Builder(number, near[-1] if near else None, commands=near, begun_by=name)
             commands = None
         builder.take(name, match, number)
     close()

@@ -9,26 +9,23 @@ from dataclasses import asdict, dataclass
 
 MOST_POINTS = 400  # of a line: more cannot be seen on a screen
 DIGITS = 5
-#: How a line is drawn, by its style in a figure: lengths of dashes and gaps in pixels.
-SOLID, DASHED = (), (4, 3)
+DASHED = (4, 3)  # lengths of dashes and gaps in pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart: its label, its colour and its points."""
+    """One line of a chart: its label, its colour and its points; without a dash it is solid."""
 
     label: str
     colour: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    dash: tuple[int, ...] = SOLID
-    points: bool = False
-    hollow: bool = False
+    dash: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One panel. A unit is a name that the script knows: number, latency (us), rate, percentile (as 1/(1 - p))."""
+    """One panel. A unit is a name that the script knows: number, latency (us), percentile (as 1/(1 - p))."""
 
     title: str
     x_label: str
@@ -38,7 +35,6 @@ class Chart:
     series: tuple[Series, ...]
     x_log: bool = False
     y_log: bool = False
-    across: tuple[dict[str, object], ...] = ()
 
 
 def series(label: str, colour: str, x: Iterable[float], y: Iterable[float], *, dashed: bool = False) -> Series | None:
@@ -50,7 +46,7 @@ def series(label: str, colour: str, x: Iterable[float], y: Iterable[float], *, d
     kept = finite[::step]
     kept += [finite[-1]] if kept[-1] != finite[-1] else []
     xs, ys = (tuple(float(f"{point[side]:.{DIGITS}g}") for point in kept) for side in (0, 1))
-    return Series(label, colour, xs, ys, DASHED if dashed else SOLID)
+    return Series(label, colour, xs, ys, DASHED if dashed else ())
 
 
 def as_text(charts: Sequence[Chart]) -> str:

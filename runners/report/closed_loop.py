@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter, NullLocator
 
+from runners import words
 from runners.analysis import facts, instrument, loops
 from runners.analysis.loops import Loop
 from runners.analysis.quantities import factor
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
@@ -22,7 +22,7 @@ from runners.report.tables import Section, Shown, Table, with_spectra
 
 
 def curve_section(run: Run) -> Section | None:
-    """Where the responses lie: at the timer, or a hundred times below it."""
+    """Return where the responses lie: at the timer, or a hundred times below it; None where no PUT was measured."""
     chosen = curves_of(loops.of_run(run))
     if not chosen:
         return None
@@ -37,9 +37,9 @@ def curve_section(run: Run) -> Section | None:
 
 
 def rate_section(run: Run) -> Section | None:
-    """Return requests per second of every stage over connections."""
-    found = loops.of_run(run)
-    if not found:
+    """Return requests per second of every stage over connections, or None."""
+    measured = loops.of_run(run)
+    if not measured:
         return None
     data = pd.DataFrame(
         [
@@ -48,10 +48,10 @@ def rate_section(run: Run) -> Section | None:
                 "achieved_rps": loop.rate_rps, "p50_us": loop.median_us, "completed": loop.completed,
                 "non_2xx": loop.non_2xx,
             }
-            for loop in found
+            for loop in measured
         ]
     )  # fmt: skip
-    picture = loop_rates([loop.step for loop in found], published_of(loops.REPORT))
+    picture = loop_rates([loop.step for loop in measured], published_of(loops.REPORT))
     return Section(
         "rates-of-loops",
         "Threads, connections, executors",
@@ -61,18 +61,18 @@ def rate_section(run: Run) -> Section | None:
 
 
 def counter_section(run: Run) -> Section | None:
-    """Return what the kernel counted in each stage, a request."""
-    found = [loop for loop in loops.of_run(run) if write.known(loop.a_request("DelayedACKs"))]
-    if not found:
+    """Return what the kernel counted in each stage, a request; None where it was not counted."""
+    counted = [loop for loop in loops.of_run(run) if words.known(loop.a_request("DelayedACKs"))]
+    if not counted:
         return None
     rows = tuple(
         (
-            f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
+            _label(loop),
             tables.latency(loop.median_us),
             tables.count(loop.completed),
-            *(_a_request(loop, counter) for counter in ("DelayedACKs", "OutSegs")),
+            *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
         )
-        for loop in sorted(found, key=lambda loop: loop.connections)  # so that those that wait and that don't both show
+        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
     )
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
     note = (
@@ -88,16 +88,11 @@ def counter_section(run: Run) -> Section | None:
     )
 
 
-def _a_request(loop: Loop, counter: str) -> str:
-    value = loop.a_request(counter)
-    return write.number(value) if write.known(value) else tables.NONE
-
-
 def error_section(run: Run) -> Section | None:
-    """404s by the script, here and as published."""
+    """Return the 404s that were counted and those that the script makes, or None."""
     rows = [
         (
-            f"{loop.title}: {name_of(loop.name)} x {loop.connections}",
+            _label(loop),
             tables.count(loop.completed),
             tables.count(loop.non_2xx),
             tables.count(loop.absent_by_script) if loop.name == "get-few" else tables.count(0),
@@ -108,13 +103,13 @@ def error_section(run: Run) -> Section | None:
     head = ("loop", "requests", "404", "by the script's numbers")
     if not rows:
         return None
-    shown = (Table("GET on a store with and without the keys", head, tuple(rows)),)
+    table = Table("GET on a store with and without the keys", head, tuple(rows))
     return Section(
         loops.ERRORS,
         "Where the errors come from",
         "Nothing seeds LuaJIT's random numbers, so every thread of every run draws the same, and how many of them ask "
         "for an absent key is known before the server is started.",
-        tables=shown,
+        tables=(table,),
     )
 
 
@@ -133,10 +128,12 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
 
 
 def published_section(run: Run) -> Section | None:
-    """Return every published run with its reproduction."""
-    found = loops.of_run(run)
+    """Return every published run with its reproduction; None where none was reproduced."""
+    measured = loops.of_run(run)
     outputs = published_of(loops.REPORT)
-    here = {loop.published: loop for loop in found if loop.published}
+    here = {loop.published: loop for loop in measured if loop.published}
+    if not here:
+        return None
     rows = []
     for name, output in outputs.items():
         loop = here.get(name)
@@ -147,8 +144,8 @@ def published_section(run: Run) -> Section | None:
             known = p99 if facts.samples(loop.step) * 0.01 >= facts.ENOUGH_BEYOND else None
             ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
             other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
-            missed = _missed(loop, output, next(iter(loops.find(found, "nodelay", other, loop.connections)), None))
-        rows.append((name.rpartition("/")[2].replace("-", write.NBSP), there, ours, missed))
+            missed = _missed(loop, output, next(iter(loops.find(measured, "nodelay", other, loop.connections)), None))
+        rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
     head = ("run", "published", "reproduced", "what the authors missed")
     note = (
         "before: dispatcher thread; after: cached pool; then threads and connections. Published: wrk, one minute each, "
@@ -158,7 +155,7 @@ def published_section(run: Run) -> Section | None:
     )
     table = Table("Every published run", head, tuple(rows), note, numeric=False)
     title = "Published, reproduced, and what the authors missed"
-    return Section(loops.TABLE, title, tables=(table,)) if here else None
+    return Section(loops.TABLE, title, tables=(table,))
 
 
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:
@@ -170,7 +167,6 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 
 BUILDERS = (curve_section, rate_section, counter_section, error_section, published_section)
 
-
 DASHES: dict[str, object] = {"before": (0, (5, 2)), "jdk25": (0, (4, 1.5)), "delayed": (0, (1, 1.2))}
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
 #: The curves that are drawn, and what stands in for JDK 17 where there is none.
@@ -181,14 +177,18 @@ NAMES = {
 }  # fmt: skip
 
 
-def name_of(name: str) -> str:
+def _name_of(name: str) -> str:
     return NAMES.get(name, style.plain(name, 20))
 
 
-def curves_of(found: Sequence[Loop]) -> list[Loop]:
+def _label(loop: Loop) -> str:
+    return f"{loop.title}: {_name_of(loop.name)} x {loop.connections}"
+
+
+def curves_of(measured: Sequence[Loop]) -> list[Loop]:
     """Return the loops of PUT that curves are drawn of: each stage's on its fewest connections."""
-    stages = THREE if any(loop.stage == THREE[0] for loop in found) else FALLBACK
-    return [loop for stage in stages if (loop := loops.first(found, stage, "put")) is not None]
+    stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
+    return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
 def _loops(steps: Sequence[Step]) -> list[Loop]:
@@ -203,53 +203,52 @@ def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Pictu
     chosen = curves_of(_loops(steps))
     if not chosen:
         return style.empty("no loop to draw")
-    parts = [f"{loop.title} {write.latency(loop.median_us)}" for loop in chosen]
+    parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
     labels = {loop.step.name: loop.title for loop in chosen}
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
-def per_connection(found: Sequence[Loop]) -> str:
+def per_connection(measured: Sequence[Loop]) -> str:
     """Return requests per second and connection: of the loops that wait, and of the others."""
     parts = []
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
-        rates = [loop.rate_rps / loop.connections for loop in found if loop.waits == waits and loop.rate_rps > 0]
+        rates = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
         if rates:
-            low, high = (f"{rps:.1f}/s" if rps < 100 else write.rate(rps) for rps in (min(rates), max(rates)))
+            low, high = (f"{rps:.1f}/s" if rps < 100 else words.rate(rps) for rps in (min(rates), max(rates)))
             parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
-    return write.listed(parts) or "nothing was measured"
+    return words.listed(parts) or "nothing was measured"
 
 
 @style.styled
 def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None = None) -> style.Picture:
     """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
-    found = _loops(steps)
-    panels_of = [group for group in RATE_LOOPS if any(loop.name in group for loop in found)]
+    measured = _loops(steps)
+    panels_of = [group for group in RATE_LOOPS if any(loop.name in group for loop in measured)]
     if not panels_of:
         return style.empty("no loop to draw")
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]
     named: set[str] = set()
     for axes, group in zip(panels, panels_of, strict=True):
-        own = [loop for loop in found if loop.name in group]
+        own = [loop for loop in measured if loop.name in group]
         for stage, name in dict.fromkeys((loop.stage, loop.name) for loop in own):
-            _line(axes, loops.find(found, stage, name), named)
+            _line(axes, loops.find(measured, stage, name), named)
         _published(axes, own, published or {}, named)
         counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.xaxis.set_major_locator(FixedLocator(counts))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xticks(counts, [f"{count}" for count in counts])
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.set_xlim(min(counts) / 1.4, max(counts) * 1.4)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+        axes.yaxis.set_major_formatter(style.axis_count)
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_title(name_of(group[0]).split(" ")[0], fontsize=9.5, pad=4)
+        axes.set_title(_name_of(group[0]).split(" ")[0], fontsize=9.5, pad=4)
         axes.set_xlabel("connections (and threads)")
     panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     style.legend(figure, 3, 8)
-    heading = f"Requests per second and connection: {per_connection(found)}"
+    heading = f"Requests per second and connection: {per_connection(measured)}"
     return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")
 
 

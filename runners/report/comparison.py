@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
 
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.ticker import FixedLocator, NullLocator
 
+from runners import words
 from runners.analysis import facts, failures
-from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form
+from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Floats, Row, absolute, changed, signed
+from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Reason, Row, absolute, changed, signed
 from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style
+from runners.report.sentences import refusal_words
 from runners.report.tables import Section, Shown, Table
 from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
@@ -51,20 +51,26 @@ def drawn(
     axes = figure.add_subplot()
     axes.axvline(1, color=style.INK, linewidth=1.0)
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
-    own = [np.array((dots or {}).get((row.quantity.name, row.treatment), ())) for row in rows]
-    compared = [not row.refused for row in rows]
-    side = _side(list(compress(rows, compared)), list(compress(own, compared)))
-    for index, (row, values) in enumerate(zip(rows, own, strict=True)):
+    ratios = [(dots or {}).get((row.quantity.name, row.treatment), ()) for row in rows]
+    side = _side(
+        [
+            ratio
+            for row, own in zip(rows, ratios, strict=True)
+            if not row.refused
+            for ratio in (row.low, row.high, row.ratio, *own)
+        ]
+    )
+    for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         axes.annotate(
-            _change(row), (1.0, index), (5, 0), axes.get_yaxis_transform(), "offset points", va="center", fontsize=7.5,
-            color=colour, annotation_clip=False,
+            "not compared" if row.refused else row.change, (1.0, index), (5, 0), axes.get_yaxis_transform(),
+            "offset points", va="center", fontsize=7.5, color=colour, annotation_clip=False,
         )  # fmt: skip
         if row.refused:
             continue  # what is not compared has no bar
-        lift = np.linspace(-0.16, 0.16, len(values)) if len(values) > 1 else np.zeros(len(values))
-        axes.scatter(values, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
-        if write.known(row.low) and write.known(row.high):
+        lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
+        axes.scatter(own, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
+        if words.known(row.low) and words.known(row.high):
             ends = max(row.low, 1e-9), row.high
             axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
             for edge in ends:
@@ -76,28 +82,23 @@ def drawn(
     axes.set_xscale("log")
     axes.set_xlim(1 / side, side)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    named = labels or [row.quantity.label for row in rows]
-    axes.set_yticks(range(len(rows)), named, fontsize=8)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_yticks(range(len(rows)), labels or [row.quantity.label for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    axes.xaxis.set_major_formatter(_tick)
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
-    handles.append(Patch(color=BAND, label=f"within {write.given_share(margin)}: would not matter"))
-    if any(map(len, own)):
+    handles.append(Patch(color=BAND, label=f"within {words.given_share(margin)}: would not matter"))
+    if any(ratios):
         handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
     style.legend(figure, 5, 8, handles)
     return figure.headed(heading, f"Differences with their intervals. {heading}.")
 
 
-def _change(row: Row) -> str:
-    return "not compared" if row.refused else row.change
-
-
 def _ticks(side: float, most: int = 4) -> list[float]:
-    """Ratios to label, at most so many a side and evenly apart so that their labels are, and their reciprocals."""
+    """Return ratios to label and their reciprocals: at most so many a side, evenly apart so that their labels are."""
     up = [1.0]
     for tick in TICKS:
         if tick <= side and math.log(tick / up[-1]) >= math.log(side) / most:
@@ -105,17 +106,15 @@ def _ticks(side: float, most: int = 4) -> list[float]:
     return sorted([*up, *(1 / tick for tick in up[1:])])
 
 
-def _tick(ratio: float) -> str:
+def _tick(ratio: float, _place: float = 0) -> str:
     if ratio == 1:
         return "0"
     return f"{(ratio - 1) * 100:+.0f} %" if ratio < 5 else f"x {ratio:g}"
 
 
-def _side(rows: Sequence[Row], dots: Sequence[Floats]) -> float:
+def _side(ratios: Sequence[float]) -> float:
     """Return how far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
-    ratios = [value for row in rows for value in (row.low, row.high, row.ratio)]
-    ratios += [float(value) for values in dots for value in values]
-    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if write.known(ratio)]
+    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
@@ -127,7 +126,7 @@ TEXTS = {
     ),
     Form.SLICES: (
         "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
-        "{slice}, then another, in a random order; a second process of the baseline is the control. CPU "
+        "a short slice of time, then another, in a random order; a second process of the baseline is the control. CPU "
         "time is what a server used in the slices of others too."
     ),
 }
@@ -143,10 +142,10 @@ FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 
 
 def _texts(block: Comparison) -> list[str]:
-    """Return how it was compared, each part once in a report."""
+    """Return how a block was compared, a paragraph a part."""
     apart = [RESPONDING] if block.row(BACKGROUND_CPU) else []
-    how = f"a slice of {write.given_latency(block.slice_s * 1e6)}" if block.slice_s else "a short slice of time"
-    return [TEXTS[block.form].format(slice=how), *apart, INTERVALS]
+    lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
+    return [TEXTS[block.form], *lasting, *apart, INTERVALS]
 
 
 def data(comparison: Comparison) -> pd.DataFrame:
@@ -167,16 +166,17 @@ def data(comparison: Comparison) -> pd.DataFrame:
 
 
 def title(comparison: Comparison) -> str:
-    """Give the result: what differs, the leading quantity first, without CPU time that background threads outweigh."""
+    """Return what differs, the leading quantity first, without CPU time that background threads outweigh."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
-    rows = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
-    decided = ([row for row in rows if _is_main(comparison, row)] or rows)[:3]
-    parts = [
-        f"{style.plain(facts.engine_name(row.treatment), 24)} {row.quantity.label} {row.change}" for row in decided
-    ]
-    against = f"Against {style.plain(facts.engine_name(comparison.baseline), 24)}"
-    return f"{against}: {', '.join(parts) or 'no difference is decided'}"
+    decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
+    main = [row for row in decided if _is_main(comparison, row)]
+    parts = [f"{_name(row.treatment)} {row.quantity.label} {row.change}" for row in (main or decided)[:3]]
+    return f"Against {_name(comparison.baseline)}: {', '.join(parts) or 'no difference is decided'}"
+
+
+def _name(side: str) -> str:
+    return style.plain(facts.engine_name(side), 24)
 
 
 def _in_order(comparison: Comparison) -> list[Row]:
@@ -189,25 +189,23 @@ def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
     Not `whole`: what is not compared is left out, and quantities besides the main ones.
     """
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
-    first = len(comparison.of(comparison.leading))
+    first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
     rows = [*ordered[:first], *controls, *ordered[first:]]
     several = len(comparison.treatments) > 1
     labels = [
         f"control: {row.quantity.label}" if row in controls
-        else f"{style.plain(facts.engine_name(row.treatment), 24)}: {row.quantity.label}" if several
+        else f"{_name(row.treatment)}: {row.quantity.label}" if several
         else row.quantity.label
         for row in rows
     ]  # fmt: skip
-    at = f" at {write.rate(comparison.rate_rps)} each" if write.known(comparison.rate_rps) else ""
-    note = (
-        f"against the baseline{at}; diamonds and bars: geometric mean of the {comparison.unit}s and its 95 % interval"
-    )
     sampled = any(row.sampled for row in rows)
-    note = "bars hold what the requests of one run tell, not what differs between runs" if sampled else note
-    return drawn(
-        rows, comparison.margin, title(comparison), note, dots=comparison.dots, labels=labels, judged=not sampled
-    )
+    at = f" at {words.rate(comparison.rate_rps)} each" if words.known(comparison.rate_rps) else ""
+    note = f"against the baseline{at}; diamonds, bars: geometric mean of the {comparison.unit}s and its 95 % interval"
+    if sampled:
+        note = "bars hold what the requests of one run tell, not what differs between runs"
+    heading = title(comparison)
+    return drawn(rows, comparison.margin, heading, note, dots=comparison.dots, labels=labels, judged=not sampled)
 
 
 def _is_main(comparison: Comparison, row: Row) -> bool:
@@ -224,41 +222,38 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     head = ["quantity", *map(facts.engine_name, sides)]
     head += ["control"] * bool(controls) + ["reference target"] * bool(comparison.reference)
     by_quantity = facts.grouped(comparison.rows, lambda row: row.quantity.name)
-    first = list(dict.fromkeys((comparison.leading, *MAIN)))
-    differ = {name: any(row.decided for row in rows) for name, rows in by_quantity.items()}
+    first = dict.fromkeys((comparison.leading, *MAIN))
     # what differs in nothing is in the picture, but for the main ones
-    order = [
-        *(name for name in first if name in by_quantity),
-        *(n for n in by_quantity if n not in first and differ[n]),
-    ]
-    shown = order[:most]
+    differ = [name for name, rows in by_quantity.items() if any(row.decided for row in rows)]
+    shown = list(dict.fromkeys([*(name for name in first if name in by_quantity), *differ]))[:most]
 
     def value(row: Row, name: str, number: float) -> str:
         least, mark = "at least " * (name in row.at_least), "*" * ((row.quantity.name, name) in comparison.inside)
         return f"{least}{absolute(row.quantity, number)}{mark}"
 
     def cells(name: str) -> Iterator[str]:
-        rows, one = {row.treatment: row for row in by_quantity[name]}, by_quantity[name][0]
-        yield from (one.quantity.label, value(one, comparison.baseline, one.baseline_value))
+        rows, first_row = {row.treatment: row for row in by_quantity[name]}, by_quantity[name][0]
+        yield from (first_row.quantity.label, value(first_row, comparison.baseline, first_row.baseline_value))
         for treatment in comparison.treatments:
             row = rows.get(treatment)
-            yield f"{value(row, treatment, row.treatment_value)}, {said(row)}" if row else write.DASH
+            yield f"{value(row, treatment, row.treatment_value)}, {direction_words(row)}" if row else words.DASH
         if controls:
-            yield controls[name].change if name in controls else write.DASH
+            yield controls[name].change if name in controls else words.DASH
         if comparison.reference:
             known = name in comparison.reference
-            yield absolute(one.quantity, comparison.reference[name]) if known else write.DASH
+            yield absolute(first_row.quantity, comparison.reference[name]) if known else words.DASH
 
-    caption = (
-        f"{comparison.name}: {write.several(max((row.starts for row in comparison.rows), default=0), comparison.unit)}"
-    )
-    caption += " of each"
-    if write.known(comparison.rate_rps):
-        caption += f"; each server is offered {write.rate(comparison.rate_rps)}"
-    inside = any((of, side) in comparison.inside for of in shown for side in sides)
-    refused = {row.refused: row.quantity.label for name in shown for row in by_quantity[name] if row.refused}
-    left = len(by_quantity) - len(shown)
-    notes = _notes(comparison, inside, {text: label for text, label in refused.items() if text != NEITHER_ABOVE}, left)
+    starts = max((row.starts for row in comparison.rows), default=0)
+    caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
+    if words.known(comparison.rate_rps):
+        caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
+    inside = any((name, side) in comparison.inside for name in shown for side in sides)
+    refused = {
+        refusal_words(row.refused): row.quantity.label
+        for name in shown for row in by_quantity[name]
+        if row.refused and row.refused[0].reason != Reason.WITHIN_FLOOR
+    }  # fmt: skip
+    notes = _notes(comparison, inside, refused, len(by_quantity) - len(shown))
     return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
 
 
@@ -267,7 +262,7 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
-    matters = f"a change within {write.given_share(comparison.margin)} would not matter"
+    matters = f"a change within {words.given_share(comparison.margin)} would not matter"
     yield f"{leads}; {matters}. The figures show the changes."
     if comparison.control:
         yield "Control: a second process of the baseline against the first."
@@ -280,14 +275,14 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
-        yield f"One load of each alone at {write.rate(medians.rate_rps)} has a median of {values}, and does not count."
+        yield f"One load of each alone at {words.rate(medians.rate_rps)} has a median of {values}, and does not count."
     if left:
-        yield f"The figure of all quantities has {write.count(left)} more."
-    if write.known(comparison.between_starts):
-        part = write.percent(comparison.between_starts)
+        yield f"The figure of all quantities has {words.count(left)} more."
+    if words.known(comparison.between_starts):
+        part = words.percent(comparison.between_starts)
         yield f"Of the variance of the primary quantity {part} lies between starts, the rest between requests."
-    if write.known(comparison.without_stalls):
-        out = write.percent(comparison.without_stalls)
+    if words.known(comparison.without_stalls):
+        out = words.percent(comparison.without_stalls)
         yield f"The p99 without the machine's stalls leaves out {out} of the time."
 
 
@@ -296,7 +291,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
     shown_before: set[str] = set()
     for block in comparisons(run):
         if block.rows:
-            texts = [write.sentence(errors)] if (errors := failing(block)) else []
+            texts = [words.sentence(errors)] if (errors := failing(block)) else []
             fresh = [text for text in _texts(block) if text not in shown_before]
             shown_before.update(fresh)
             place = anchor(block.name)
@@ -313,8 +308,8 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
             )
 
 
-def said(row: Row) -> str:
-    """Return the direction in a word: faster or slower of a time, higher or lower of anything else."""
+def direction_words(row: Row) -> str:
+    """Return a direction in words: faster or slower of a time, higher or lower of anything else."""
     if row.refused:
         return "not compared"
     if row.decided and row.quantity.is_latency:
@@ -327,19 +322,19 @@ def failing(block: Comparison) -> str:
     if not block.failing:
         return ""
     shares = {name: failures.share(block.failed[name]) for name in (*block.treatments, block.baseline)}
-    parts = [f"{write.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
-    return f"responses that failed: {write.listed(parts)}"
+    parts = [f"{words.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
+    return f"responses that failed: {words.listed(parts)}"
 
 
 def addition(comparison: Comparison, row: Row) -> str:
     """Return what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
     text = ""
-    if row.quantity.is_latency and write.known(comparison.rate_rps):
-        text += f" at {write.rate(comparison.rate_rps)} each"
+    if row.quantity.is_latency and words.known(comparison.rate_rps):
+        text += f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
         text += "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        text += f"; the generator was at its limit in {write.several(len(comparison.busy), comparison.unit)}"
+        text += f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
     whole = comparison.contradicting(row)
     return text if whole is None else f"{text}; with its background threads {whole.change}"
 
@@ -350,19 +345,16 @@ def sentence(comparison: Comparison, row: Row) -> str:
     label, values = row.quantity.label, f"{row.change}, {row.pair}{addition(comparison, row)}"
     unit = comparison.unit
     if row.refused:
-        text = f"the {label} of {b} and {a} are not compared: {row.refused}"
+        text = f"the {label} of {b} and {a} are not compared: {refusal_words(row.refused)}"
     elif row.sampled:
         text = f"{label} of one {unit} of each: {values}"
     elif row.decided:
-        text = f"{b} is {said(row)} than {a} in {label}: {values}"
+        text = f"{b} is {direction_words(row)} than {a} in {label}: {values}"
     elif row.direction == Direction.SAME:
-        text = f"{b} and {a} are the same in {label} within {write.given_share(comparison.margin)}: {values}"
+        text = f"{b} and {a} are the same in {label} within {words.given_share(comparison.margin)}: {values}"
     else:
         text = f"it is inconclusive whether {b} and {a} differ in {label}: {values}"
-    return write.sentence(f"{text}; {write.several(row.starts, unit)} of each")
-
-
-SINGLE = "One run on a side shows no spread between runs, so this is no verdict. Repeat: lab compare --a … --b …"
+    return words.sentence(f"{text}; {words.several(row.starts, unit)} of each")
 
 
 def heading(comparison: Comparison) -> str:
@@ -374,12 +366,14 @@ def heading(comparison: Comparison) -> str:
 
 def lines(comparison: Comparison) -> list[str]:
     """Return a comparison of runs, or of outputs, in sentences: responses that failed first."""
-    parts = [write.sentence(errors)] if (errors := failing(comparison)) else []
+    parts = [words.sentence(errors)] if (errors := failing(comparison)) else []
     parts += [sentence(comparison, row) for row in comparison.rows]
     parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]
     parts += [f"note: {note}" for note in comparison.notes]
-    single = comparison.form == Form.RUNS and min(comparison.repeats) < comparison.fewest
-    return [*parts, SINGLE] if single else parts
+    if comparison.form == Form.RUNS and min(comparison.repeats) < comparison.fewest:
+        single = "One run on a side shows no spread between runs, so this is no verdict."
+        parts.append(f"{single} Repeat: lab compare --a … --b …")
+    return parts
 
 
 def judged(judgement: Judgement) -> str:
@@ -392,24 +386,22 @@ def reason(judgement: Judgement) -> str:
     comparison, change = judgement.comparison, judgement.change
     unit = comparison.unit
     if judgement.refused:
-        return f"it is not compared: {judgement.refused}"
-    if not write.known(change.value):
+        return f"it is not compared: {refusal_words(judgement.refused)}"
+    if not words.known(change.value):
         return f"it is not known: {comparison.left_out[0][1] if comparison.left_out else f'no {unit} tells it of both'}"
     if judgement.limit.quantity == ERRORS:
         text = f"{signed(change.value)} of the responses ({signed(change.low)} to {signed(change.high)})"
         text += f"; {failing(comparison)}" if comparison.failing else ""
     else:
         text = changed(change.value, change.low, change.high)
-    if judgement.control is not None:
-        control = (
-            f"{signed(judgement.control.value)} ({signed(judgement.control.low)} to {signed(judgement.control.high)})"
-        )
-        return f"{text}, but a second process of the baseline breaks it too: {control}; measure again"
+    if (control := judgement.control) is not None:
+        bounds = f"{signed(control.value)} ({signed(control.low)} to {signed(control.high)})"
+        return f"{text}, but a second process of the baseline breaks it too: {bounds}; measure again"
     if judgement.outcome != Outcome.INCONCLUSIVE:
-        return f"{text}, {write.several(judgement.starts, unit)} of each"
+        return f"{text}, {words.several(judgement.starts, unit)} of each"
     if judgement.starts < comparison.fewest:
-        return f"{text}, from {write.several(judgement.starts, unit)} of each, where it takes {comparison.fewest}"
+        return f"{text}, from {words.several(judgement.starts, unit)} of each, where it takes {comparison.fewest}"
     if judgement.starts_needed is None:
         return f"{text}: too wide, or too near the limit, for more {unit}s to decide"
     minutes = f" or {judgement.minutes_needed:.2g} minutes" if judgement.minutes_needed is not None else ""
-    return f"{text}; about {write.several(judgement.starts_needed, unit)}{minutes} in all would decide it"
+    return f"{text}; about {words.several(judgement.starts_needed, unit)}{minutes} in all would decide it"

@@ -21,20 +21,17 @@ class Concluded:
 
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = []
-        for one in self.conclusion.answers:
-            needed = needed_words(one.answer)
-            effect = "; ".join(part for part in (effect_words(one), needed and f"it would take {needed}") if part)
-            rows.append((one.question.text, one.answer.verdict.value, effect))
+        for answered in self.conclusion.answers:
+            needed = needed_words(answered.answer)
+            effect = "; ".join(filter(None, (effect_words(answered), needed and f"it would take {needed}")))
+            rows.append((answered.question.text, answered.answer.verdict.value, effect))
         return rows
 
     def _repr_markdown_(self) -> str:
         rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())
         shown = table(Table("", ("question", "answer", "effect (95 %)"), rows, numeric=False))
-        return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({self._link()})")
-
-    def _link(self) -> str:
-        """Return the report's place as JupyterLab opens it: seen from the notebook's folder, where its kernel runs."""
-        return os.path.relpath(self.report)
+        link = os.path.relpath(self.report)  # as JupyterLab opens it: from the notebook's folder, where its kernel runs
+        return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({link})")
 
     def __repr__(self) -> str:
         lines = [

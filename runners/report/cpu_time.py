@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from runners.analysis import facts
-from runners.analysis.quantities import of_step
+from runners.analysis.quantities import quantities_of
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.session import PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
@@ -25,17 +25,16 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def bars(run: Run) -> list[Bar]:
-    """Return a bar each profiled treatment; of one that was profiled at several rates the highest counts."""
+    """Return a bar a profiled treatment; of one that was profiled at several rates the highest counts."""
     chosen: dict[tuple[str, str], Step] = {}
-    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=_rate):
+    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
         if not facts.shares_of(step, "cpu").empty:
             chosen[step.subject, step.workload] = step
-    rows = []
+    drawn = []
     for (subject, workload), step in chosen.items():
         clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]
-        if (bar := _bar(style.name_of(step), step, facts.only(clean))) is not None:
-            rows.append(bar)
-    return rows[:MOST_BARS]
+        drawn.append(_bar(style.name_of(step), step, facts.only(clean)))
+    return [bar for bar in drawn if bar is not None][:MOST_BARS]
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
@@ -49,28 +48,28 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
     rows["share"] /= 1 - own
     rows.loc[rows["share"] < LEAST_SHARE, "category"] = "other"  # too small to be seen
     together = rows.groupby("category", sort=False)["share"].sum().reset_index()
-    last = together["category"] == "other"
     named = f"{name}\nprofiler {tables.share(own)}" if own > profiles.MUCH else name
-    return named, used_us, pd.concat([together[~last], together[last]])
+    return named, used_us, together.sort_values("category", key=lambda names: names == "other", kind="stable")
 
 
 def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
     """Draw CPU time per request of a workload's profiled rate steps, a bar a rate."""
-    chosen = sorted((step for step in steps if step.workload == workload), key=_rate)
+    chosen = sorted((step for step in steps if step.workload == workload), key=rate_rps)
     rows = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
     if not rows:
         return style.empty("no cpu samples")
     return cpu(rows, f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate")
 
 
-def _rate(step: Step) -> float:
-    rate = facts.offered_rps(step)
-    return rate if math.isfinite(rate) else 0.0
+def rate_rps(step: Step) -> float:
+    """Return the offered rate of a step, to sort by; 0 for a closed loop."""
+    offered_rps = facts.offered_rps(step)
+    return offered_rps if math.isfinite(offered_rps) else 0.0
 
 
 def cpu_us(step: Step) -> float:
     """Return CPU time of the server per request, in microseconds; NaN where it was not recorded."""
-    return of_step(step)["cpu_us"]
+    return quantities_of(step)["cpu_us"]
 
 
 @style.styled

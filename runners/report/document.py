@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import msgspec
 
+from runners import words
 from runners.design.experiment import Extent, Shortfall
-from runners.readers import write
 from runners.readers.run import Run
-from runners.report import author, opening, sentences
+from runners.report import author, opening
 from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
 from runners.report.comparison import interleaved_sections
 from runners.report.cpu_time import by_rate_sections
@@ -59,31 +60,23 @@ class QuestionPart:
 
     number: int
     answered: Answered
-    claim: str
-    verdict: str
-    evidence: str
-    rests_on: str
-    needed: str
     shown: Section
     elsewhere: str | None
     marks: tuple[str, ...]
 
     @property
     def anchor(self) -> str:
-        return f"question-{self.answered.question.key}"
+        return self.shown.anchor
 
     @property
-    def means(self) -> str:
-        """What the answer means to somebody who runs such a server; empty where there is none."""
-        return self.answered.question.means if self._decided else ""
+    def claim(self) -> str:
+        """What the original report says, with its line where it is known; empty where it says nothing."""
+        question = self.answered.question
+        line = f", line {question.line}" if question.line else ""
+        return f"The original report{line}: {question.claim}" if question.claim else ""
 
     @property
-    def overturned_by(self) -> str:
-        """What would change the answer; empty where there is none."""
-        return self.answered.question.overturned_by if self._decided else ""
-
-    @property
-    def _decided(self) -> bool:
+    def decided(self) -> bool:
         return self.answered.answer.verdict != Verdict.INCONCLUSIVE
 
 
@@ -100,7 +93,7 @@ class Document:
     treatments: Table | None
     questions: tuple[QuestionPart, ...]
     valid: str
-    wrong: tuple[tuple[str, str], ...]
+    wrong: tuple[str, ...]
     sections: tuple[Section, ...]
     limits: tuple[str, ...]
     author: tuple[str, ...]
@@ -130,14 +123,12 @@ class Document:
         return tuple(graph for part in self.parts for graph in part.graphs)
 
     @property
-    def warnings(self) -> tuple[tuple[str, str], ...]:
-        """What was unusual before the run, with its code; other work that was over before the loads is left out."""
+    def warnings(self) -> tuple[str, ...]:
+        """What was unusual before the run; other work that was over before the loads is left out."""
         quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
-            (write.sentence(str(warning["text"])), str(warning["code"]))
-            for warning in unusual
-            if not (quiet and warning["code"] == BUSY)
+            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
     @property
@@ -161,8 +152,7 @@ def document(conclusion: Conclusion) -> Document:
         where_section(results),
         shares_section(results),
     ]
-    curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool)
-    curves = replace(curves, anchor=CURVES)
+    curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool, CURVES)
     questions, pool = _questions(conclusion, pool, {shown.anchor: CURVES for shown in curves.figures})
     whole = {"latency", "where", TWO_GENERATORS} if questions else {part.anchor for part in pool} - {"tail"}
     measured = any(part.anchor not in {"latency", "where", "shares"} and not part.empty for part in pool)
@@ -181,7 +171,7 @@ def document(conclusion: Conclusion) -> Document:
         validity_line(conclusion.checks),
         tuple(failed_checks(conclusion)),
         (*main, *([] if published.empty else [published])),
-        tuple(_limits(results.run, conclusion)),
+        tuple(_limits(results.run)),
         author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
@@ -197,64 +187,57 @@ def _questions(
 
     `shown_before`: figures that stand above the questions, with their places.
     """
-    left, parts, shown_in = list(pool), list[QuestionPart](), dict(shown_before)
+    left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
+    first_at = dict[str, int]()  # the first question that a mark stands at
     for number, answered in enumerate(conclusion.answers, 1):
-        anchor = answered.answer.figure
-        section, left = _taken(anchor, left)
-        place = f"question-{answered.question.key}"
-        elsewhere = shown_in.get(anchor or "")
-        if anchor and not section.empty:
-            shown_in[anchor] = place
+        figure, place = answered.answer.figure or "", f"question-{answered.question.key}"
+        section, left = _taken(figure, left, place)
+        marks = marks_of(number, conclusion)
+        shortened = tuple(f"As in question {first_at[mark]}." if mark in first_at else mark for mark in marks)
+        first_at = dict.fromkeys(marks, number) | first_at
         parts.append(
-            QuestionPart(
-                number, answered, _claim(answered), sentences.verdict_words(answered),
-                sentences.effect_words(answered), sentences.basis_words(answered.answer),
-                sentences.needed_words(answered.answer), replace(_short(section), anchor=place), elsewhere,
-                tuple(marks_of(number, conclusion)),
-            )
-        )  # fmt: skip
+            QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(shortened)))
+        )
+        if not section.empty:
+            places[figure] = place
     return tuple(parts), left
 
 
-def _taken(anchor: str | None, pool: Sequence[Section]) -> tuple[Section, list[Section]]:
-    """Take what an anchor names out of the sections: one figure, or the tables of the section that bears it."""
-    nothing = Section("", "")
-    if anchor is None:
-        return nothing, list(pool)
-    for place, part in enumerate(pool):
-        own = tuple(shown for shown in part.figures if shown.anchor == anchor)
-        if own or (part.anchor == anchor and part.tables):
-            tables = () if own else part.tables
+def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
+    """Take what an anchor names out of the sections, to stand at a place: one figure, or the tables of the section that
+    bears it.
+    """
+    for index, part in enumerate(pool):
+        figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
+        if figures:
             rest = replace(part, figures=tuple(shown for shown in part.figures if shown.anchor != anchor))
-            rest = replace(rest, tables=() if tables else rest.tables)
-            return Section("", "", part.text if tables else "", own, tables), [*pool[:place], rest, *pool[place + 1 :]]
-    return nothing, list(pool)
-
-
-def _claim(answered: Answered) -> str:
-    """Return what the original report says, with its line where it is known; empty where it says nothing."""
-    question = answered.question
-    if not question.claim:
-        return ""
-    line = f", line {question.line}" if question.line else ""
-    return f"The original report{line}: {question.claim}"
+            taken = Section(place, "", figures=figures)
+        elif part.anchor == anchor and part.tables:
+            rest = replace(part, tables=())
+            taken = Section(place, "", part.text, tables=part.tables)
+        else:
+            continue
+        return taken, [*pool[:index], rest, *pool[index + 1 :]]
+    return Section(place, ""), list(pool)
 
 
 def _short(part: Section) -> Section:
-    return replace(part, tables=tuple(map(_shortened, part.tables)))
+    """Return a section without the rows of long tables, which the data of figures hold."""
+
+    def shortened(table: Table) -> Table:
+        if len(table.rows) <= MOST_ROWS:
+            return table
+        more = words.several(len(table.rows) - MOST_ROWS, "more row")
+        note = f"{table.note} {more} in the data of the figures.".strip()
+        return replace(table, rows=table.rows[:MOST_ROWS], note=note)
+
+    return replace(part, tables=tuple(map(shortened, part.tables)))
 
 
-def _shortened(table: Table) -> Table:
-    if len(table.rows) <= MOST_ROWS:
-        return table
-    more = write.several(len(table.rows) - MOST_ROWS, "more row")
-    return replace(table, rows=table.rows[:MOST_ROWS], note=f"{table.note} {more} in the data of the figures.".strip())
-
-
-def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
-    """List the hardware, the conditions, and what was not tested."""
+def _limits(run: Run) -> Iterator[str]:
+    """Yield the hardware, the conditions, and what was not tested."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
-    memory = write.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else write.UNKNOWN
+    memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
     if machine:
         what = "virtual machine" if machine.get("virtualised") == "yes" else "machine"
         parts = [f"one {what}", machine.get("cpu_model"), f"{machine.get('cores')} cores", memory, machine.get("os")]
@@ -265,59 +248,59 @@ def _limits(run: Run, conclusion: Conclusion) -> Iterator[str]:
     yield from _placements(run)
     stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
-        most = write.size(float(max(stored)))
+        most = words.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
-        yield f"Durability: {write.listed(sorted(durable))}."
+        yield f"Durability: {words.listed(sorted(durable))}."
     # what is empty or zero was left to the lab
     parameters = {k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0)}
     if parameters:
-        given = (
+        texts = (
             f"{name} {value:g}" if type(value) is float else f"{name} {value}" for name, value in parameters.items()
         )
-        yield f"Parameters: {', '.join(given)}; all others as the lab chooses."
+        yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Say what this size can't show, by its plan and that of the published size."""
+    """Yield what this size can't show, by its plan and that of the published size."""
     rows = [msgspec.convert(row, Shortfall) for row in run.manifest.get("shortfalls") or ()]
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
-        f"{row.workload.upper()} with {write.size(row.published)} in the store (here {write.size(row.here)})"
+        f"{row.workload.upper()} with {words.size(row.published)} in the store (here {words.size(row.here)})"
         for row in rows
         if row.extent == Extent.DATA_BYTES
     ]
     if lengths:
         most = max(lengths, key=lambda row: row.published / row.here)
-        parts.append(
-            f"what takes longer than {write.seconds(most.here)} a load (published {write.seconds(most.published)})"
-        )
+        here, there = words.seconds(most.here), words.seconds(most.published)
+        parts.append(f"what takes longer than {here} a load (published {there})")
     if parts:
-        yield f"This size can't show: {write.listed(parts)}."
+        yield f"This size can't show: {words.listed(parts)}."
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield on which cores servers and generators ran, once for every arrangement, with what ran so."""
+    """Yield in one line on which cores servers and generators ran, with what ran so."""
+    parts = list[str]()
     seen: dict[tuple[str, str], list[str]] = {}
     for step in run.steps:
         if step.record.server.command and step.kind != "sentinel":
             sides = (step.record.server.cpus or (), step.record.generator.cpus or ())
-            server, generator = (write.listed(map(str, cpus)) for cpus in sides)
+            server, generator = (words.listed(map(str, cpus)) for cpus in sides)
             seen.setdefault((server, generator), []).append(step.kind)
     for (server, generator), kinds in seen.items():
-        what = f" ({write.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
+        what = f" ({words.listed(dict.fromkeys(kinds))})" if len(seen) > 1 else ""
         own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
-        yield f"Placement{what}: server on {own}{f', generator on CPU {generator}' if server else ''}."
+        parts.append(f"server on {own}{f', generator on CPU {generator}' if server else ''}{what}")
+    if parts:
+        yield f"Placement: {'; '.join(parts)}."
 
 
 def _version(name: str, text: object) -> str:
-    """Return a tool with its version as a reader writes it: wrk 4.1.0, though it prints its name and its copyright
-    too.
-    """
+    """Return a tool with its version alone: wrk 4.1.0, though it prints its name and its copyright too."""
     version = str(text).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
@@ -327,11 +310,11 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
     """Yield the first server and load of each treatment, as a shell takes them."""
     seen: set[str] = set()
     for step in run.steps:
-        words, load = step.record.server.command, step.record.generator.command
-        if step.subject in seen or not words or step.kind not in ("load", "rate-step", "round", "loop"):
+        command, load = step.record.server.command, step.record.generator.command
+        if step.subject in seen or not command or step.kind not in ("load", "rate-step", "round", "loop"):
             continue
         seen.add(step.subject)
-        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (words, load) if part))
+        yield (step.name, "\n".join(shlex.join(map(str, part)) for part in (command, load) if part))
         if len(seen) == MOST_COMMANDS:
             return
 
@@ -348,9 +331,7 @@ BUILDERS: tuple[Builder, ...] = (
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    made: list[Section] = []
-    for builder in BUILDERS:
-        built = builder(run)
-        if built is not None:
-            made += [built] if isinstance(built, Section) else built
-    return made
+    built = (
+        [made] if isinstance(made, Section) else made for builder in BUILDERS if (made := builder(run)) is not None
+    )
+    return list(chain.from_iterable(built))

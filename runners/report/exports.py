@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from markupsafe import Markup
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
@@ -23,13 +24,13 @@ from runners.audit.audit import Audit, page
 from runners.audit.listing import highest_rate_lines, written
 from runners.audit.rule import Remark, achieved_rps, at, largest_us, samples
 from runners.design.objective import ERRORS, Outcome
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.run import Run
 from runners.report import report, style
 from runners.report.comparison import data, heading, lines, reason, sentence
 from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
+from runners.report.sentences import refusal_words
 from runners.report.tables import Shown, Table, escape, fenced
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
@@ -46,29 +47,29 @@ MOST_VALUES = 12  # rows of its table; the picture has them all
 
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
-    """Give the comment: at most 60 lines."""
-    shown = [f"### {escape(_headline(comparison, judgements))}", ""]
+    """Return the comment: at most 60 lines."""
+    parts = [f"### {escape(_headline(comparison, judgements))}", ""]
     if judgements:
         rows = tuple(
             (f"{_ICONS[judgement.outcome]} {judgement.outcome.value}", judgement.limit.text, reason(judgement))
             for judgement in judgements
         )
-        shown += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
+        parts += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     table = comparison_table(comparison, MOST_VALUES)
-    shown += [fenced(picture(comparison, judgements)), "", as_table(table), ""]
+    parts += [fenced(picture(comparison, judgements)), "", as_table(table), ""]
     weak = [check for check in checks if check.failed]
-    shown += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
+    parts += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
-        shown.append(escape("All checks passed: starts, control, utilisation, carry-over."))
-    return "\n".join(shown) + "\n"
+        parts.append(escape("All checks passed: starts, control, utilisation, carry-over."))
+    return "\n".join(parts) + "\n"
 
 
 def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
     name = facts.engine_name(comparison.treatments[0]) if comparison.treatments else "the treatment"
     against = f"{name} against {facts.engine_name(comparison.baseline)}"
-    for outcome, said in ((Outcome.FAILED, "failed"), (Outcome.INCONCLUSIVE, "inconclusive")):
+    for outcome in (Outcome.FAILED, Outcome.INCONCLUSIVE):
         if named := [judgement.limit.text for judgement in judgements if judgement.outcome == outcome]:
-            return f"{against}: {write.listed(named)} {said}"
+            return f"{against}: {words.listed(named)} {outcome.value}"
     if judgements:
         return f"{against}: every limit passed"
     row = comparison.row(comparison.leading)
@@ -77,23 +78,22 @@ def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
 
 def picture(comparison: Comparison, judgements: Sequence[Judgement] = ()) -> str:
     """Draw each quantity's change as a line of characters: interval, value, no change, and the limit that it has."""
-    limits = {of.limit.quantity: of.limit.change for of in judgements if of.limit.quantity != ERRORS}
+    limits = {j.limit.quantity: j.limit.change for j in judgements if j.limit.quantity != ERRORS}
     controls = [row for row in comparison.control if row.quantity.name == comparison.primary]
     rows = [*comparison.rows, *controls]
     known = [abs(math.log(end)) for row in rows for end in (row.low, row.high, row.ratio) if 0 < end < math.inf]
-    reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(of)) for of in limits.values())]))
+    reach = min(math.log1p(_MOST), max([0.02, *known, *(1.2 * abs(math.log1p(change)) for change in limits.values())]))
     labels = [f"control: {row.quantity.label}" if row in controls else row.quantity.label for row in rows]
     width = max(map(len, labels), default=0)
     drawings = [
-        f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}".replace(
-            write.THIN, " "
-        ).replace(write.NBSP, " ")
+        f"{label:<{width}} {_drawn(row, reach, limits.get(row.quantity.name))} {row.change}"
         for label, row in zip(labels, rows, strict=True)
     ]
     ends = f"{math.expm1(-reach):+.0%}", f"{math.expm1(reach):+.0%}"
     scale = f"{ends[0]}{'0':^{_WIDTH - len(ends[0]) - len(ends[1])}}{ends[1]}"
     legend = "●: geometric mean of the starts; ├ ┤: 95 % interval; │: no change" + ("; ┊: limit" if limits else "")
-    return "\n".join([*drawings, f"{'':<{width}} {scale}", legend])
+    text = "\n".join([*drawings, f"{'':<{width}} {scale}", legend])
+    return text.replace(words.THIN, " ").replace(words.NBSP, " ")
 
 
 def _drawn(row: Row, reach: float, limit: float | None) -> str:
@@ -116,7 +116,7 @@ def _drawn(row: Row, reach: float, limit: float | None) -> str:
 
 
 def bencher(comparison: Comparison, benchmark: str) -> str:
-    """Bencher's metric format: `{benchmark: {measure: {value, lower_value, upper_value}}}`."""
+    """Return Bencher's metric format: `{benchmark: {measure: {value, lower_value, upper_value}}}`."""
     measures = {}
     for quantity, value in _levels(comparison):
         bounds = {"lower_value": value.low, "upper_value": value.high} if value.bounded else {}
@@ -125,7 +125,7 @@ def bencher(comparison: Comparison, benchmark: str) -> str:
 
 
 def benchmark_action(comparison: Comparison, benchmark: str) -> str:
-    """github-action-benchmark's `customSmallerIsBetter`: a list of names, units, values and ranges.
+    """Return github-action-benchmark's `customSmallerIsBetter`: a list of names, units, values and ranges.
 
     Throughput, of which more is better, is left out: the format holds one direction.
     """
@@ -160,10 +160,10 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
         "failed": comparison.failed_json(),
         "differences": [
             {
-                "quantity": row.quantity.name, "a": write.finite(row.baseline_value),
-                "b": write.finite(row.treatment_value), "change": write.finite(row.ratio - 1),
-                "low": write.finite(row.low - 1), "high": write.finite(row.high - 1), "verdict": row.direction.value,
-                "not_compared": row.refused,
+                "quantity": row.quantity.name, "a": words.finite(row.baseline_value),
+                "b": words.finite(row.treatment_value), "change": words.finite(row.ratio - 1),
+                "low": words.finite(row.low - 1), "high": words.finite(row.high - 1), "verdict": row.direction.value,
+                "not_compared": refusal_words(row.refused),
             }
             for row in comparison.rows
         ],
@@ -174,13 +174,13 @@ def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
     """Return the page. `despite` are the fields in which the runs differ although they are compared."""
-    shown = [Shown(f"compared-{index}", drawing(of), data(of)) for index, of in enumerate(comparisons, start=1)]
-    drawings = [style.svg(one.picture, one.anchor) for one in shown]
+    figures = [Shown(f"compared-{place}", drawing(pair), data(pair)) for place, pair in enumerate(comparisons, start=1)]
+    drawings = [style.svg(figure.picture, figure.anchor) for figure in figures]
     template = report.environment().get_template("between.html.j2")
     return template.render(
         parts=[
-            (heading(of), lines(of), one, Markup(drawing), report.data_url(one), comparison_table(of))  # noqa: S704 - made by matplotlib, which escapes
-            for of, one, drawing in zip(comparisons, shown, drawings, strict=True)
+            (heading(pair), lines(pair), figure, drawn, report.data_url(figure), comparison_table(pair))
+            for pair, figure, drawn in zip(comparisons, figures, map(Markup, drawings), strict=True)
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],
@@ -190,23 +190,19 @@ def comparison_page(
 
 
 SHOWN_LEVELS = (0.5, 0.9, 0.99, 0.999)
-HEAD = (
-    *("run", "tool", "offered", "achieved"),
-    *(write.level(level) for level in SHOWN_LEVELS),
-    *("max", "samples", "errors"),
-)
+HEAD = ("run", "tool", "offered", "achieved", *map(words.level, SHOWN_LEVELS), "max", "samples", "errors")
 
 
 def as_html(audit: Audit) -> str:
     """Return one file: summary, the rules that found something, each run with its findings, and the rules' pages."""
-    found: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
+    remarks: dict[int, list[Remark]] = {id(output): [] for output in audit.outputs}
     for remark in audit.remarks:
-        found[id(remark.output)].append(remark)
+        remarks[id(remark.output)].append(remark)
     template = report.environment().get_template("audit.html.j2")
     return template.render(
         audit=audit,
         files=[
-            (path, [(output, found[id(output)]) for output in outputs])
+            (path, [(output, remarks[id(output)]) for output in outputs])
             for path, outputs in groupby(audit.outputs, key=lambda output: str(output.path))
         ],
         highest_rates=list(highest_rate_lines(audit)),
@@ -215,7 +211,7 @@ def as_html(audit: Audit) -> str:
         pages=[(rule, page(rule.code)) for rule, _, _ in audit.counts],
         icons=ICONS,
         value=written,
-        sentence=write.sentence,
+        sentence=words.sentence,
         css=report.source("report.css"),
     )
 
@@ -224,14 +220,17 @@ def _row(output: Output) -> tuple[str, ...]:
     """Return an output's figures as cells; what it does not say is a dash."""
     count, counted = samples(output)
     place = f"{f'cell {output.cell}, ' if output.cell is not None else ''}line {output.line}"
-    cells = (
+
+    def cell(number: float | None, unit: Callable[[float], str]) -> str:
+        return words.DASH if number is None else unit(number)
+
+    return (
         f"{place}{f', {output.label}' if output.label else ''}",
-        output.tool,
-        write.rate(output.offered_rps) if output.offered_rps else None,
-        write.rate(achieved_rps(output)) if achieved_rps(output) is not None else None,
-        *(write.latency(at(output, level)) if at(output, level) is not None else None for level in SHOWN_LEVELS),
-        write.latency(largest_us(output)) if largest_us(output) is not None else None,
-        f"{'' if counted else 'about '}{write.count(count)}" if count is not None else None,
-        write.count(output.report.errors) if output.report.requests is not None else None,
+        output.tool or words.DASH,
+        cell(output.offered_rps or None, words.rate),
+        cell(achieved_rps(output), words.rate),
+        *(cell(at(output, level), words.latency) for level in SHOWN_LEVELS),
+        cell(largest_us(output), words.latency),
+        ("" if counted or count is None else "about ") + cell(count, words.count),
+        cell(output.report.errors if output.report.requests is not None else None, words.count),
     )
-    return tuple(cell or write.DASH for cell in cells)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.quantities import of_step
+from runners.analysis.quantities import quantities_of
 from runners.design.session import LOCK
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.cpu_time import LEAST_SHARE, cpu_figure
+from runners.report.cpu_time import LEAST_SHARE, cpu_figure, rate_rps
 from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
 from runners.report.ladder import PUBLISHED_TEXT, against_published
 from runners.report.latency import spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
@@ -28,6 +27,8 @@ MOST_SHARES = 5
 FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
+DASH_TEXT = "A dash: not published, or not offered here."
+BEYOND_TEXT = "Not offered here, too far beyond the knee on this machine or too long for this size"
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
@@ -37,6 +38,12 @@ UPPER_LIMIT = (
 )
 PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
 NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
+#: Why CPU time differs between the table of loads and the comparisons of a report.
+CPU_NOTE = (
+    "CPU per request here is that of all threads of a server that runs alone. A comparison has several servers on the "
+    "same cores and another rate, and leads with the responding threads, without compilers, collectors, flushes and "
+    "compaction; so its figures differ from these."
+)
 OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
     "done, and not what a request takes at the rate that was offered."
@@ -53,9 +60,7 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return the loads at one rate in one table, else the highest rate that each treatment of a ladder kept; None
-    without any.
-    """
+    """Tabulate the loads at one rate, else the highest rate that each treatment of a ladder kept; None without any."""
     loads = list(results.clean_loads())
     if not loads:
         kept = [[step for step in ladder.rate_steps if facts.quotable(step)] for ladder in results.offered]
@@ -64,13 +69,14 @@ def loads_table(results: Results) -> Table | None:
         return None
     rows = tuple(
         (
-            facts.title(step), write.rate(facts.achieved_rps(step)), write.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), write.latency(of_step(step)["cpu_us"]),
+            facts.title(step), words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
+            *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
-    head = ("load", "rate", "errors", *map(write.level, LEVELS), "CPU per request, all threads")
-    return Table("Loads at one rate", head, rows, NOTE)
+    head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request, all threads")
+    note = f"{NOTE} {CPU_NOTE}" if results.comparisons else NOTE
+    return Table("Loads at one rate", head, rows, note)
 
 
 def latency_section(results: Results) -> Section:
@@ -91,7 +97,7 @@ def latency_section(results: Results) -> Section:
         timed = [step for step in own if not step.frames["intervals"].empty]
         for place in range(0, len(timed), 2):  # two side by side
             pair = timed[place : place + 2]
-            data = pd.concat([timeline_data(step).assign(step=step.name) for step in pair], ignore_index=True)
+            data = pd.concat(map(timeline_data, pair), ignore_index=True)
             anchor = f"timeline-{workload}{f'-{place}' if place else ''}"
             shown.append(Shown(anchor, timeline(*pair, floor=floor), data, timeline_charts(pair)))
     return Section("latency", "Latency", figures=(*shown, *_by_rate(results)))
@@ -105,7 +111,7 @@ def _by_rate(results: Results) -> Iterator[Shown]:
         ladder, steps = max(pairs, key=lambda pair: len(pair[1]))
         if len(steps) < 2 or any(step.frames["spectrum"].empty for step in steps):
             continue
-        rates = {step.name: write.rate(facts.offered_rps(step)) for step in steps}
+        rates = {step.name: words.rate(facts.offered_rps(step)) for step in steps}
         values = [(rates[step.name], value) for step in steps if (value := facts.at(step, 0.99)) is not None]
         heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
         limits = ladder.objective.latencies if ladder.objective else ()
@@ -132,7 +138,7 @@ def where_section(results: Results) -> Section:
     graphs = chosen_graphs(profiled, locks)
     figure = cpu_figure(results.run)
     figures = (figure,) if figure is not None else ()
-    text = f"{text} Flame graphs leave out frames under {write.given_share(STILL_SHARE)}.".strip() if graphs else ""
+    text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
     return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
 
 
@@ -155,14 +161,12 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
     for method, steps in by_method.items():
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
-        by_rate = sorted(first, key=lambda step: rate if math.isfinite(rate := facts.offered_rps(step)) else 0.0)
+        by_rate = sorted(first, key=rate_rps)
         ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
         graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
-        alike = [step for step in locks if step.workload.partition("-")[0] == method]
-        waits = [graph for step in alike for graph in flamegraphs(step) if graph.event == LOCK]
-        waits = [graph for graph in waits if graph.samples >= FEWEST_SAMPLES]
-        chosen += waits[:1]
+        alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
+        chosen += [graph for graph in alike if graph.samples >= FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])
 
 
@@ -186,7 +190,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         ]
         note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
         if event == facts.CPU:
-            note += f" The store is {write.listed(profiles.STORE)} together."
+            note += f" The store is {words.listed(profiles.STORE)} together."
         yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
 
 
@@ -206,10 +210,11 @@ def published_section(results: Results) -> Section:
         if output is not None:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    text = f"{PUBLISHED_TEXT} {of_ladders[-1].note}" if of_ladders else ""
-    text = f"{text} {PUBLISHED_NOTE}".strip() if shown else text
-    of_ladders = _together([replace(table, note="") for table in of_ladders])
-    return Section("published", "Published and reproduced", text, tables=(*shown, *of_ladders)[:MOST_PUBLISHED])
+    texts = [PUBLISHED_TEXT, DASH_TEXT] if of_ladders else []
+    text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
+    return Section(
+        "published", "Published and reproduced", text, tables=(*shown, *_together(of_ladders))[:MOST_PUBLISHED]
+    )
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
@@ -219,7 +224,9 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
     heads = zip(*(table.head for table in of_ladders), strict=True)
     head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
     rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
-    return [Table("Rates published and offered here", ("load", *head), rows)]
+    beyond = "; ".join(table.note for table in of_ladders if table.note)
+    note = f"{BEYOND_TEXT}: {beyond}." if beyond else ""
+    return [Table("Rates published and offered here", ("load", *head), rows, note)]
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
@@ -233,15 +240,15 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
     def level_row(level: float) -> tuple[str, ...]:
         stated = published.latencies.at(level)
         cells = (percentile(step, run, level) for step in loads)
-        return (write.level(level), tables.NONE if stated is None else write.latency(stated), *cells)
+        return (words.level(level), tables.NONE if stated is None else words.latency(stated), *cells)
 
     rows = (
-        row("offered rate", published.rate_rps, write.rate, facts.offered_rps),
-        row("achieved rate", published.requests_per_s, write.rate, facts.achieved_rps),
+        row("offered rate", published.rate_rps, words.rate, facts.offered_rps),
+        row("achieved rate", published.requests_per_s, words.rate, facts.achieved_rps),
         *map(level_row, PUBLISHED_LEVELS),
-        row("samples", published.latencies.count, write.count, facts.samples),
-        row("errors", published.errors, write.count, lambda step: sum(facts.errors(step).values())),
-        row("duration", published.duration_s, write.seconds, lambda step: facts.number(step, "elapsed_s")),
+        row("samples", published.latencies.count, words.count, facts.samples),
+        row("errors", published.errors, words.count, lambda step: sum(facts.errors(step).values())),
+        row("duration", published.duration_s, words.seconds, lambda step: facts.number(step, "elapsed_s")),
         ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
     head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))

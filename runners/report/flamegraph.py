@@ -1,32 +1,27 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
-Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture with
-it. A differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
-profile in its own shape, coloured by what the other does with the same path of calls.
-
-async-profiler's jfr-converter 4.5 was looked at: it makes flame graphs, their differences (`--diff`) and heat maps from
-recordings. Its flame graphs lie in the run folder as raw output. A report does not use them, for it starts no process,
-needs no JDK, and is made again from a reference result, which keeps stacks and no recordings.
+Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. A
+differential flame graph has the shape of one profile, and hides what the other alone has; so there are two, each
+profile in its own shape, coloured by what the other does with the same path of calls. async-profiler's own flame graphs
+lie in the run folder; a report does not use them, for it is made again from a reference result, which keeps stacks and
+no recordings.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import resources
 
-import numpy as np
 import pandas as pd
 from markupsafe import Markup
-from matplotlib.ticker import FuncFormatter
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import EVENTS
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.stacks import classifier
 from runners.report import style, tables
@@ -34,19 +29,16 @@ from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_sha
 
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
-LEAST_SHARE, LEAST_STILL = 0.001, 0.003  # narrower frames are left out of a page, and of a picture
-MOST_LEVELS = 26  # of a picture
+LEAST_SHARE = 0.001  # narrower frames are left out of a page
 #: Of the small SVG: narrower frames are left out; its units, and how many of them an inch of 7-point letters takes.
-STILL_SHARE, STILL_LEVELS, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, None, 1000, 13, 105
+STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, 1000, 13, 105
 #: Of a file that stands alone: its letters.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
 #: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
-TOP_BARS, NOTE_WIDTH = 14, 7.0  # of a figure: bars, and inches of the text below them
 TRUNK = "#eceff2"
-MORE, LESS = style.VERMILION, style.BLUE
 #: What a page in a frame may do: run its own script and style. It reaches neither the report nor the network.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 _LOCKS = re.compile(r"java[./]util[./]concurrent[./]locks|jdk[./]internal[./]misc")
@@ -109,18 +101,19 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     return root
 
 
-def boxes(root: Node, least_share: float = LEAST_STILL, most_levels: int | None = MOST_LEVELS) -> list[Box]:
-    """Return the frames wide enough to be drawn, siblings by name as in every flame graph."""
-    return list(_boxes(root, 0, 0.0, least_share, most_levels))
+def boxes(root: Node, least_share: float = 0.0) -> list[Box]:
+    """Return the frames wide enough to be drawn, each before those that it called; siblings by name."""
+    drawn = list[Box]()
 
+    def add(node: Node, level: int, left: float) -> None:
+        if node.share > 0 and node.share >= least_share:
+            drawn.append(Box(node, level, left))
+            for child in sorted(node.children.values(), key=lambda child: child.name):
+                add(child, level + 1, left)
+                left += child.share
 
-def _boxes(node: Node, level: int, left: float, least: float, most: int | None) -> Iterator[Box]:
-    if not node.share > 0 or node.share < least or level == most:
-        return
-    yield Box(node, level, left)
-    for child in sorted(node.children.values(), key=lambda child: child.name):
-        yield from _boxes(child, level + 1, left, least, most)
-        left += child.share
+    add(root, 0, 0.0)
+    return drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +135,9 @@ class FlameGraph:
     def title(self) -> str:
         """What a reader opens."""
         if self.other is None:
-            at = f" at {write.rate(rate)}" if write.known(rate := facts.achieved_rps(self.step)) else ""
-            at += f" of {write.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
-            return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {write.several(self.samples, 'sample')}"
+            at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
+            at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
+            return f"Flame graph: {style.name_of(self.step)}{at}, {self.event}, {words.several(self.samples, 'sample')}"
         here, there = names_of(self.step, self.other)
         return f"Shape of {here}: red is more than in {there}, blue less"
 
@@ -159,11 +152,10 @@ class FlameGraph:
 
     def page(self) -> tuple[str, int]:
         """Return the HTML page for the frame, and how many levels it has."""
-        root = tree(stacks_of(self.step, self.event), stacks_of(self.other, self.event) if self.other else None)
-        seen, names, colours = boxes(root, self.least_share, None), dict[str, int](), dict[tuple[str, str], int]()
+        seen, names, colours = self._boxes(self.least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
-                box.level, *(round(each * SCALE) for each in (box.left, box.width, box.node.other)),
+                box.level, *(round(share * SCALE) for share in (box.left, box.width, box.node.other)),
                 names.setdefault(box.node.name, len(names)), colours.setdefault(self._colour(box.node), len(colours)),
             ]
             for box in seen
@@ -171,11 +163,15 @@ class FlameGraph:
         shown = [style.plain(name, 200) for name in names]
         payload = {"names": shown, "colours": list(colours), "rows": rows, "differs": self.other is not None}
         data = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
-        page = _template("flamegraph.html").replace("POLICY", POLICY).replace("DATA", data)
+        page = template("flamegraph.html").replace("POLICY", POLICY).replace("DATA", data)
         return page, 1 + max((box.level for box in seen), default=0)
 
+    def _boxes(self, least_share: float) -> list[Box]:
+        other = stacks_of(self.other, self.event) if self.other else None
+        return boxes(tree(stacks_of(self.step, self.event), other), least_share)
+
     def _colour(self, node: Node) -> tuple[str, str]:
-        """Background and ink of a frame."""
+        """Return background and ink of a frame."""
         if self.other is not None:
             change = (node.share - node.other) / max(node.share, node.other)
             light = round(94 - 38 * abs(change))
@@ -195,8 +191,7 @@ class FlameGraph:
 
     def still(self) -> Markup:
         """Return the graph as a small SVG, for paper and for a page without scripts."""
-        root = tree(stacks_of(self.step, self.event), stacks_of(self.other, self.event) if self.other else None)
-        seen = boxes(root, STILL_SHARE, STILL_LEVELS)
+        seen = self._boxes(STILL_SHARE)
         high = STILL_ROW * (1 + max((box.level for box in seen), default=0))
         parts = [f'<svg viewBox="0 0 {STILL_WIDTH} {high}" role="img" aria-label="{escape(self.title)}">']
         for box in seen:
@@ -214,14 +209,14 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Tower]:
-        """The widest towers, the three widest first."""
+        """The three widest towers, the widest first."""
         return towers(tree(stacks_of(self.step, self.event)))[:MOST_TOWERS]
 
     @property
     def words(self) -> str:
         """The widest towers in a line: the frame, what owns it, and its share."""
         event = EVENT_NAMES.get(self.event, self.event)
-        parts = [f"{short(tower.frame)} ({tower.category}) {write.percent(tower.share)}" for tower in self.towers]
+        parts = [f"{short(tower.frame)} ({tower.category}) {words.percent(tower.share)}" for tower in self.towers]
         return f"Widest towers of the {event}: {', '.join(parts)}."
 
     @property
@@ -277,11 +272,9 @@ def stacks_of(step: Step, event: str) -> pd.DataFrame:
 
 
 def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
-    """Return the flame graph of one event of a profiled step. Raises ValueError, with the events there are, without
-    it.
-    """
+    """Return the flame graph of one event of a profiled step. Raises ValueError, naming the events there are."""
     if stacks_of(step, event).empty:
-        there = ", ".join(found.event for found in flamegraphs(step)) or "none"
+        there = ", ".join(graph.event for graph in flamegraphs(step)) or "none"
         raise ValueError(f"{step.name}: no {event} profile; profiled events here: {there}")
     return FlameGraph(step, event)
 
@@ -296,10 +289,11 @@ def names_of(*steps: Step) -> list[str]:
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
-    return [f"{style.name_of(step)} at {write.rate(facts.achieved_rps(step))}" for step in steps]
+    return [f"{style.name_of(step)} at {words.rate(facts.achieved_rps(step))}" for step in steps]
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """Return a template, style sheet or script of the report, as it is."""
     return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -319,7 +313,7 @@ def short(name: str) -> str:
 
 
 def _fits(name: str, width_in: float) -> str:
-    """As much of a name as fits, at 7 points; nothing when that would be less than four letters."""
+    """Return as much of a name as fits, at 7 points; empty when that would be less than four letters."""
     letters = int((width_in - 0.05) / 0.062)
     if len(name) <= letters:
         return name
@@ -328,7 +322,7 @@ def _fits(name: str, width_in: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Differential:
-    """What `report.differential(a, b)` gives: shown in a notebook as two flame graphs, in a report as a section."""
+    """What `report.differential(a, b)` returns, shown in a notebook as its result in a line and two flame graphs."""
 
     first: Step
     second: Step
@@ -336,74 +330,35 @@ class Differential:
     changes: tuple[Change, ...]
 
     @property
-    def anchor(self) -> str:
-        return f"differential-{self.second.workload}-{self.second.subject}"
-
-    @property
     def graphs(self) -> tuple[FlameGraph, FlameGraph]:
-        """Both directions."""
+        """The second profile coloured against the first, and the first against the second."""
         return (FlameGraph(self.second, self.event, self.first), FlameGraph(self.first, self.event, self.second))
 
     @property
     def title(self) -> str:
-        """The result: how many frames changed, and the one that changed most."""
+        """The frame whose share changed most, and by how much."""
         first, second = names_of(self.first, self.second)
-        each = next((each for each in self.changes if each.beyond), None)
-        if each is None:
+        most = next((change for change in self.changes if change.beyond), None)
+        if most is None:
             return f"{first} and {second}: no frame's share of {self.event} differs beyond chance"
-        points = f"{100 * abs(each.change.value):.3g} percentage points {'more' if each.change.value > 0 else 'less'}"
-        frame = style.plain(short(each.frame), 40)
+        more = "more" if most.change.value > 0 else "less"
+        points = f"{100 * abs(most.change.value):.3g} percentage points {more}"
+        frame = style.plain(short(most.frame), 40)
         text = f"{frame} takes {points} of the {self.event} profile of {second} than of {first}"
-        most = max(own_share(self.first, self.event), own_share(self.second, self.event))
-        return text + (
-            f"; the profiler's own frames are up to {write.percent(most)} of the samples" if most > MUCH else ""
+        own = max(own_share(self.first, self.event), own_share(self.second, self.event))
+        return (
+            f"{text}; the profiler's own frames are up to {words.percent(own)} of the samples" if own > MUCH else text
         )
 
-    @property
-    def data(self) -> pd.DataFrame:
-        """Every frame that was asked."""
-        columns = ["frame", "share_first", "share_second", "change", "low", "high", "p", "beyond_chance"]
-        rows = [
-            (e.frame, e.before, e.after, e.change.value, e.change.low, e.change.high, e.p, e.beyond)
-            for e in self.changes
-        ]
-        return pd.DataFrame(rows, columns=columns).assign(first=self.first.name, second=self.second.name)
-
-    @style.styled
-    def picture(self) -> style.Picture:
-        """Draw the changes that chance does not make, largest first, with 95 % intervals."""
-        shown = [each for each in self.changes if each.beyond][:TOP_BARS]
-        figure = style.Picture(8.4, 1.3 + 0.22 * max(1, len(shown)))
-        axes, at = figure.subplots(), np.arange(len(shown))
-        value = np.array([each.change.value for each in shown])
-        reach = np.array([each.change.high - each.change.value for each in shown])
-        axes.barh(at, value, 0.7, color=[MORE if one > 0 else LESS for one in value], alpha=0.85)
-        axes.errorbar(value, at, xerr=reach, fmt="none", ecolor=style.INK, elinewidth=1, capsize=2.2)
-        axes.set_yticks(at, [style.plain(short(each.frame), 52) for each in shown], fontsize=8)
-        axes.invert_yaxis()
-        axes.axvline(0, color=style.QUIET, linewidth=0.8)
-        axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{100 * one:+g}" if one else "0"))
-        what, second = EVENT_NAMES.get(self.event, self.event), names_of(self.first, self.second)[1]
-        note = f"percentage points of the {what}, 95 % interval (orange: more in {second}, blue: less)"
-        axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8.5)
-        if not shown:
-            axes.text(0.5, 0.5, "no change beyond chance", transform=axes.transAxes, ha="center", color=style.QUIET)
-        figure.headed(self.title, f"Frames whose share changed. {self.title}.")
-        return figure
-
     def _repr_html_(self) -> str:
-        return "".join(graph._repr_html_() for graph in self.graphs)
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.picture()._repr_png_()
+        return f"<p>{escape(self.title)}.</p>" + "".join(graph._repr_html_() for graph in self.graphs)
 
     def __repr__(self) -> str:
         return f"Differential({self.first.name!r}, {self.second.name!r}, {self.event!r})"
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Give the second profile against the first. Raises ValueError, naming it, when one of them has no such samples."""
+    """Return the second profile against the first. Raises ValueError, naming the one that has no such samples."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

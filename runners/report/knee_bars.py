@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
+from runners import words
 from runners.analysis.knee import Kind, rate_interval, rounded_rate
 from runners.design.setting import CEILING
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import style
 from runners.report.tables import Section, Shown
@@ -43,17 +43,16 @@ def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> s
         near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
         of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
         parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rate_interval(best.knee)}")
-        parts += [f"inconclusive against it: {write.listed(near)}"] if near else []
+        parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
     heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
-    values = [store.knee.quoted_rps for store in searched]
-    ends = [
-        (store.knee.low_rps, store.knee.high_rps) if store.knee.kind == Kind.FOUND else (rps, math.nan)
-        for store, rps in zip(searched, values, strict=True)
-    ]
-    words = dict(zip(values, (rate_interval(store.knee) for store in searched), strict=True))
+    all_knees = [store.knee for store in searched]
+    values = [knee.quoted_rps for knee in all_knees]
+    nothing = (math.nan, math.nan)  # a bound has no line
+    ends = [(knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else nothing for knee in all_knees]
+    labels = dict(zip(values, map(rate_interval, all_knees), strict=True))
     return style.bars(
         [store.name for store in searched], [("knee, 95 % interval", style.BLUE, values)],
-        lambda rps: words.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
+        lambda rps: labels.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
     )  # fmt: skip
 
 

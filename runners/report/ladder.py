@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
 from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
-from runners.readers import write
+from runners.readers.console_report import Latencies
 from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
@@ -30,18 +30,19 @@ LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, 
 PALE, MARKED = 0.35, 0.99
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 MOST_DRAWN = 3  # more ladders than that stand side by side
+MET, GENERATOR, STALLED = StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.STALLED
 
 
 def objective_words(objective: Objective) -> str:
     """Return an objective in words: p99 within 10 ms, 99 % of the rate, no errors."""
-    limits = [f"{write.level(level)} within {write.given_latency(limit)}" for level, limit in objective.latencies]
-    errors = f"errors up to {write.given_share(objective.errors)}" if objective.errors else "no errors"
-    return ", ".join([*limits, f"{write.given_share(objective.achieved)} of the rate", errors])
+    limits = [f"{words.level(level)} within {words.given_latency(limit)}" for level, limit in objective.latencies]
+    errors = f"errors up to {words.given_share(objective.errors)}" if objective.errors else "no errors"
+    return ", ".join([*limits, f"{words.given_share(objective.achieved)} of the rate", errors])
 
 
 def sides_of(knee: Knee) -> str:
     """Return which side of a knee that was not found is not known."""
-    low, high = (write.rate(rps) if write.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
+    low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
     if low:
@@ -58,19 +59,19 @@ def base_words(base: Base) -> str:
 
 def missed_words(point: Point) -> str:
     """Return why a rate was missed, or was not measured; empty where it was met."""
-    if point.why_not or point.outcome == StepOutcome.MET:
+    if point.why_not or point.outcome == MET:
         return point.why_not
-    late = ["the generator did not keep up"] if point.outcome == StepOutcome.GENERATOR else []
+    late = ["the generator did not keep up"] if point.outcome == GENERATOR else []
     shares = (ACHIEVED, ERRORS)
-    parts = [(part.part, write.percent if part.part in shares else write.latency, part.value) for part in point.missed]
-    return write.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
+    parts = [(part.part, words.percent if part.part in shares else words.latency, part.value) for part in point.missed]
+    return words.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return what confirms a knee, else what bounds it."""
     if knee.confirmed:
         step = next((step for step in (*ladder.steps, *ladder.other_steps) if step.name == knee.confirmed_by), None)
-        return f"confirmed for {write.seconds(step.record.duration_s if step else None)}"
+        return f"confirmed for {words.seconds(step.record.duration_s if step else None)}"
     if knee.limit == Limit.LONGER_STEP:
         return "a longer step missed"
     if knee.limit == Limit.CLOSED_LOOP:
@@ -103,7 +104,7 @@ def title(ladder: Ladder) -> str:
 def data(ladder: Ladder) -> pd.DataFrame:
     """Return a row a rate, as drawn."""
     levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
-    asked_for = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
+    judged = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
     columns = [
         "step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples", "machine_stalled",
         *levels,
@@ -112,7 +113,7 @@ def data(ladder: Ladder) -> pd.DataFrame:
         (
             point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.late,
             missed_words(point), point.samples, point.rate_step.stalled,
-            *(_resolved(point, level, level in asked_for) for level in levels.values()),
+            *(_resolved(point, level, level in judged) for level in levels.values()),
         )
         for point in ladder.points
     ]  # fmt: skip
@@ -134,87 +135,71 @@ def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step |
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     rows = data(drawn_ladder)
-    judged = drawn_ladder.points
-    there = _published_rows(published)
-    rates = [*rows["offered_rps"], *there["rate_rps"]]
-    _latencies(above, drawn_ladder, rows, judged, there, floor)
-    _achieved(below, drawn_ladder, rows, judged)
-    low, high = min(rates), max(rates)
+    there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
+    _latencies(above, drawn_ladder.objective, rows, there, floor)
+    _achieved(below, drawn_ladder.objective, rows)
+    rates_rps = [*rows["offered_rps"], *(rps for rps, _ in there)]
+    low, high = min(rates_rps), max(rates_rps)
     for axes in (above, below):
         if high / low > WIDE:
             axes.set_xscale("log")
-        spare = (high / low) ** 0.06 if high / low > WIDE else 0
-        axes.set_xlim(low / spare if spare else 0, high * spare if spare else high * 1.08)
+            spare = (high / low) ** 0.06
+            axes.set_xlim(low / spare, high * spare)
+        else:
+            axes.set_xlim(0, high * 1.08)
         _knee(axes, drawn_ladder.knee, axes is above)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: _minor(value, high / low)))
+        axes.xaxis.set_major_formatter(style.axis_count)
+        axes.xaxis.set_minor_formatter(lambda value, _: _minor(value, high / low))
     below.set_xlabel("offered rate (requests per second)")
     line = floor_lines(above, floor, ())
     handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
     style.legend(figure, 4, 8, handles)
     figure.align_ylabels([above, below])
-    return figure.headed(
-        title(drawn_ladder), f"Latency and achieved share against the offered rate. {title(drawn_ladder)}."
-    )
+    heading = title(drawn_ladder)
+    return figure.headed(heading, f"Latency and achieved share against the offered rate. {heading}.")
 
 
 def _minor(value: float, spread: float) -> str:
-    """On a short logarithmic axis 2 and 5 are labelled too."""
+    """Return a label for 2 and 5 on a short logarithmic axis; empty for any other tick."""
     lead = value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _of_outcome(judged: Sequence[Point], outcome: StepOutcome) -> npt.NDArray[np.bool_]:
-    """Mark the steps that ended so."""
-    return np.array([point.outcome == outcome for point in judged])
-
-
-def _published_rows(outputs: Sequence[Output]) -> pd.DataFrame:
-    rows = [
-        {
-            "rate_rps": float(taken_at_rps(output) or output.offered_rps),
-            "p50_us": output.report.latencies.at(0.5),
-            "p99_us": output.report.latencies.at(0.99),
-        }
-        for output in outputs
-        if output.offered_rps
-    ]
-    return pd.DataFrame(rows, columns=["rate_rps", "p50_us", "p99_us"]).astype(float)
+def _ended(rows: pd.DataFrame, outcome: StepOutcome) -> npt.NDArray[np.bool_]:
+    """Mark the rate steps with an outcome."""
+    return (rows["outcome"] == outcome.value).to_numpy(bool)
 
 
 def _latencies(
     axes: Axes,
-    drawn_ladder: Ladder,
+    objective: Objective | None,
     rows: pd.DataFrame,
-    judged: Sequence[Point],
-    there: pd.DataFrame,
+    there: Sequence[tuple[float, Latencies]],
     floor: Step | None,
 ) -> None:
-    met, late, still = (
-        _of_outcome(judged, outcome) for outcome in (StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.STALLED)
-    )
-    bounds = np.array([point.late for point in judged])
+    """Draw percentiles over the offered rate; `there`: those of published outputs."""
+    met, late, still = (_ended(rows, outcome) for outcome in (MET, GENERATOR, STALLED))
+    bounds = rows["generator_late"].to_numpy(bool)
     x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
     for level, colour, marker in LEVELS:
         name = f"p{level * 100:g}"
         y = rows[f"{name}_us"].to_numpy(float)
         known = np.isfinite(y) & (y > 0) & ~late
-        shown = known & ~still
-        if not (shown.any() or (level == MARKED and known.any())):
+        shown, undecided = known & ~still, known & still & (level == MARKED)
+        if not (shown | undecided).any():
             continue
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
-        if level == MARKED and (known & still).any():
+        if undecided.any():
             plus = dots | {"color": style.QUIET, "marker": "+", "zorder": 2}
-            axes.plot(x[known & still], y[known & still], gid=f"{name}, undecided", **plus)
+            axes.plot(x[undecided], y[undecided], gid=f"{name}, undecided", **plus)
         sure, bound, missed = shown & met & ~bounds, shown & met & bounds, shown & ~met
         axes.plot(x[sure], y[sure], label=name, **dots)
         axes.plot(x[bound], y[bound], gid=f"{name}, at most", alpha=PALE, markeredgewidth=0, **dots)
         axes.plot(x[missed], y[missed], gid=f"{name}, misses the objective", fillstyle="none", **dots)
-        order = np.argsort(x[shown], kind="stable")
-        middle = pd.DataFrame({"x": x[shown][order], "y": y[shown][order]}).groupby("x")["y"].median()
+        middle = pd.DataFrame({"x": x[shown], "y": y[shown]}).groupby("x")["y"].median()
         line = f"{name}, median of a rate"
         axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6, gid=line)
-        seen += [*y[shown], *(y[known & still] if level == MARKED else ())]
+        seen += list(y[shown | undecided])
     if still.any():
         text = f"p{MARKED * 100:g}, undecided: the machine stalled"
         axes.scatter([], [], 30, color=style.QUIET, marker="+", linewidths=0.9, label=text)
@@ -222,27 +207,20 @@ def _latencies(
         axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
     if (bounds & ~still).any():
         axes.scatter([], [], 26, color=style.INK, alpha=PALE, linewidths=0, label="pale: at most, generator late")
-    if len(there):
-        for column, face in (("p99_us", style.VERMILION), ("p50_us", "none")):
-            name = f"published {column[:3]}"
-            axes.scatter(
-                there["rate_rps"],
-                there[column],
-                34,
-                marker="D",
-                facecolors=face,
-                edgecolors=style.VERMILION,
-                label=name,
-            )
-        seen += [value for column in ("p50_us", "p99_us") for value in there[column] if value > 0]
-    limits = drawn_ladder.objective.latencies if drawn_ladder.objective else ()
-    for level, limit in limits:
-        axes.axhline(limit, color=style.VERMILION, linewidth=1.0, linestyle=(0, (4, 3)))
-        text = f"limit of p{level * 100:g}: {tables.latency(limit)}"
+    for level, face in ((0.99, style.VERMILION), (0.5, "none")) if there else ():
+        points = [(rps, us) for rps, latencies in there if (us := latencies.at(level)) is not None]
+        axes.scatter(
+            [rps for rps, _ in points], [us for _, us in points], 34, marker="D", facecolors=face,
+            edgecolors=style.VERMILION, label=f"published p{level * 100:g}",
+        )  # fmt: skip
+        seen += [us for _, us in points if us > 0]
+    for level, limit_us in objective.latencies if objective else ():
+        axes.axhline(limit_us, color=style.VERMILION, linewidth=1.0, linestyle=(0, (4, 3)))
         axes.annotate(
-            text, (0.0, limit), (4, 3), ("axes fraction", "data"), "offset points", fontsize=7.5, color=style.VERMILION
-        )
-    seen += [limit for _, limit in limits]
+            f"limit of p{level * 100:g}: {tables.latency(limit_us)}", (0.0, limit_us), (4, 3),
+            ("axes fraction", "data"), "offset points", fontsize=7.5, color=style.VERMILION,
+        )  # fmt: skip
+        seen.append(limit_us)
     if late.any():
         axes.plot(
             x[late], np.full(int(late.sum()), 0.02), "x", transform=axes.get_xaxis_transform(), color=style.QUIET,
@@ -252,21 +230,21 @@ def _latencies(
     axes.set_ylabel("response time (log)")
 
 
-def _achieved(axes: Axes, drawn_ladder: Ladder, rows: pd.DataFrame, judged: Sequence[Point]) -> None:
-    share = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
+def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> None:
+    """Draw the achieved share in percent over the offered rate."""
+    percent = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
-    late, still = (_of_outcome(judged, outcome) for outcome in (StepOutcome.GENERATOR, StepOutcome.STALLED))
+    late, still = _ended(rows, GENERATOR), _ended(rows, STALLED)
     for chosen, colour, marker, name in (
         (~late & ~still, style.INK, "o", "achieved"), (still, style.QUIET, "+", "undecided"),
         (late, style.QUIET, "x", "generator late"),
     ):  # fmt: skip
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 4, "zorder": 3}
-        axes.plot(x[chosen], share[chosen], gid=name, **dots)
-    least = (drawn_ladder.objective.achieved if drawn_ladder.objective else facts.LEAST_ACHIEVED) * 100
+        axes.plot(x[chosen], percent[chosen], gid=name, **dots)
+    least = (objective.achieved if objective else facts.LEAST_ACHIEVED) * 100
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
-    known = share[np.isfinite(share)]
-    axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
+    axes.set_ylim(max(0.0, min([least, *percent[np.isfinite(percent)]]) - 5), 102)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
     axes.set_ylabel("achieved")
 
 
@@ -284,15 +262,9 @@ def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
 
 
 HEAD = (
-    "",
-    "knee (95 %)",
-    "confirmed or bounded",
-    "interval (wanted)",
-    "missed just above",
-    "probes judged",
-    "generator",
+    "", "knee (95 %)", "confirmed or bounded", "interval (wanted)", "missed just above", "probes judged", "generator",
     "fixed rates",
-)
+)  # fmt: skip
 NOTE = (
     "A knee is confirmed by a step of ten seconds or more (smoke: a tenth) that met the objective. Interval: its "
     "width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how many "
@@ -309,32 +281,27 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
-    offered: dict[str, Ladder] = {}
-    rows = []
+    besides: dict[str, Ladder] = {}
     for ladder in all_ladders:
         if ladder.search is None and ladder.title in searched:
-            offered.setdefault(ladder.title, ladder)
-    for ladder in all_ladders:
-        if ladder.search is not None:
-            rows.append(_searched(ladder, offered.get(ladder.title)))
-        elif offered.get(ladder.title) is not ladder:
-            rows.append(_fixed(ladder))
+            besides.setdefault(ladder.title, ladder)
+    rows = [
+        _row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder)
+        for ladder in all_ladders
+        if besides.get(ladder.title) is not ladder
+    ]
     head: tuple[str, ...] = HEAD
-    if all(ladder.name in drawn for ladder in searched.values()):
-        head, rows = _without_knees(head), [_without_knees(row) for row in rows]
+    if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
+        head, *rows = (row[:1] + row[2:] for row in (head, *rows))
     return Table(_caption(all_ladders), head, tuple(rows), NOTE, numeric=False)
-
-
-def _without_knees(row: tuple[str, ...]) -> tuple[str, ...]:
-    return row[:1] + row[2:]
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
     """Return what all ladders have in common."""
     text = "All ladders"
-    over = {ladder.steps[0].record.connections for ladder in all_ladders}
-    if len(over) == 1:
-        text += f" on {write.connections(over.pop())}"
+    connections = {ladder.steps[0].record.connections for ladder in all_ladders}
+    if len(connections) == 1:
+        text += f" on {words.connections(connections.pop())}"
     objective = objectives(all_ladders)
     what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
     return f"{text}; {what}: {objective}" if objective else text
@@ -347,56 +314,41 @@ def objectives(ladders: Sequence[Ladder]) -> str:
     return texts.pop() if len(texts) == 1 else ""
 
 
-def _searched(ladder: Ladder, rate_steps: Ladder | None) -> tuple[str, ...]:
+def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
+    """Return the cells of a ladder with the rate steps that were offered besides a search, or without one."""
+    judged = f"{tables.count(sum(point.counts for point in ladder.points))} of {tables.count(len(ladder.points))}"
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
-        _knee_cell(ladder),
-        support_words(ladder, ladder.knee) if ladder.knee and ladder.knee.known else tables.NONE,
-        _width(ladder),
-        _missed(ladder),
-        _judging(ladder),
+        *(_search_cells(ladder) if ladder.search is not None else (tables.NONE,) * 4),
+        judged,
         _generator(ladder),
-        Linked(_rates(rate_steps), rate_steps.anchor) if rate_steps else tables.NONE,
+        Linked(_rates(fixed), fixed.anchor) if fixed else tables.NONE,
     )
 
 
-def _fixed(ladder: Ladder) -> tuple[str, ...]:
-    name = Linked(facts.title(ladder.steps[0]), ladder.anchor)
-    none = tables.NONE
-    return (name, none, none, none, none, _judging(ladder), _generator(ladder), Linked(_rates(ladder), ladder.anchor))
-
-
-def _knee_cell(ladder: Ladder) -> str:
-    knee = ladder.knee
-    if knee is None or knee.kind == Kind.FAILED:
-        return "not measured"
-    return rate_interval(knee) if knee.known else f"not found: {sides_of(knee)}"
-
-
-def _width(ladder: Ladder) -> str:
+def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
+    """Return the knee, what confirms or bounds it, the width of its interval, and what was missed just above."""
     knee, search = ladder.knee, ladder.search
-    if knee is None or search is None or knee.kind != Kind.FOUND:
-        return tables.NONE
-    return f"{tables.share(knee.width)} ({write.given_share(search.precision)})"
+    if knee is None or search is None or knee.kind == Kind.FAILED:
+        return "not measured", tables.NONE, tables.NONE, tables.NONE
+    width = f"{tables.share(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
+    if not knee.known:
+        return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
+    return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
 
 
 def _missed(ladder: Ladder) -> str:
-    kinds, near = missed_above(ladder)
-    names = {kind: {ACHIEVED: "the rate", ERRORS: "the limit of errors"}.get(kind, kind) for kind in kinds}
+    parts, near = missed_above(ladder)
+    names = {part: {ACHIEVED: "the rate", ERRORS: "the limit of errors"}.get(part, part) for part in parts}
     if near == 1:
         return ", ".join(names.values())
-    parts = (f"{names[kind]} in {tables.count(count)} of {tables.count(near)}" for kind, count in kinds.most_common())
-    return ", ".join(parts) or tables.NONE
-
-
-def _judging(ladder: Ladder) -> str:
-    points = ladder.points
-    return f"{tables.count(sum(point.counts for point in points))} of {tables.count(len(points))}"
+    texts = (f"{names[part]} in {tables.count(count)} of {tables.count(near)}" for part, count in parts.most_common())
+    return ", ".join(texts) or tables.NONE
 
 
 def _generator(ladder: Ladder) -> str:
     bounds = sum(point.late for point in ladder.points)
-    silent = [point.rps for point in ladder.points if point.outcome == StepOutcome.GENERATOR]
+    silent = [point.rps for point in ladder.points if point.outcome == GENERATOR]
     parts = [f"late in {tables.count(bounds)} that met it"] if bounds else []
     if silent:
         parts.append(f"late in {tables.count(len(silent))} that missed it, from {tables.rate(min(silent))} on")
@@ -404,23 +356,20 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return which of the fixed rates are achieved, in short (rule K05 says it in full)."""
+    """Return in short which of the fixed rates are achieved."""
     met, missed = ladder.outcomes
     if not met and not missed:
         return "nothing is known"
-    late = f"; generator late at {write.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
-    return _judged_rates(met, missed) + late
-
-
-def _judged_rates(met: Sequence[float], missed: Sequence[float]) -> str:
-    """Return which of the judged rates are achieved; there is one at least."""
     if not met:
-        return f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
-    if not missed:
-        return f"all up to {tables.rate(met[-1])}"
-    if missed[0] > met[-1]:
-        return f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
-    return f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
+        text = f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
+    elif not missed:
+        text = f"all up to {tables.rate(met[-1])}"
+    elif missed[0] > met[-1]:
+        text = f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
+    else:
+        text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
+    late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
+    return text + late
 
 
 def ladder_section(run: Run) -> Section | None:
@@ -429,20 +378,15 @@ def ladder_section(run: Run) -> Section | None:
     if not all_ladders:
         return None
     searched = [ladder for ladder in all_ladders if ladder.search is not None]
-    alone = (searched or all_ladders) if not knees(run) else []  # knees side by side are drawn once, together
-    return Section(
-        ANCHOR,
-        "The knee" if searched else "The ladder",
-        figures=tuple(
-            _figure(ladder, instrument.nearest_floor(run.steps, ladder.steps[0])) for ladder in alone[:MOST_DRAWN]
-        ),
-        tables=(search_table(all_ladders, [knee.ladder.name for known in knees(run).values() for knee in known]),),
-    )
-
-
-def _figure(drawn_ladder: Ladder, floor: Step | None) -> Shown:
-    outputs = [output for _, output in of_setting(drawn_ladder)]
-    return Shown(drawn_ladder.anchor, ladder(drawn_ladder, outputs, floor), data(drawn_ladder))
+    side_by_side = [store.ladder.name for stores in knees(run).values() for store in stores]
+    alone = [] if side_by_side else (searched or all_ladders)[:MOST_DRAWN]  # knees side by side are drawn together
+    figures = []
+    for drawn in alone:
+        floor = instrument.nearest_floor(run.steps, drawn.steps[0])
+        outputs = [output for _, output in of_setting(drawn)]
+        figures.append(Shown(drawn.anchor, ladder(drawn, outputs, floor), data(drawn)))
+    heading = "The knee" if searched else "The ladder"
+    return Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 LATE = "generator late"
@@ -452,50 +396,46 @@ MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published."""
+    """Return a row a published output, with the rate step of this run at its rate; None where nothing was published.
+
+    Its note names the rates that were not offered here.
+    """
     if ladder.base is None:
         return None
     knee = ladder.knee
     base_rps, base = (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder.base))
-    rows = []
+    offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for name, output in of_setting(ladder):
-        rate = output.offered_rps
-        if not rate:
+        rate_rps = output.offered_rps
+        if not rate_rps:
             continue
-        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate - 1) < _SAME), None)
-        cells = (name, _rate(rate, output), *_there(output), tables.share(rate / base_rps), *_here(ladder, own))
-        rows.append((own is None, cells))
-    if not rows:
+        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < _SAME), None)
+        cells = (name, *_there(rate_rps, output), tables.share(rate_rps / base_rps), *_here(ladder, own))
+        (not_offered if own is None else offered).append(cells)
+    if not offered and not not_offered:
         return None
-    shown = [cells for alone, cells in rows if not alone]
-    shown += [cells for alone, cells in rows if alone][-MOST_NOT_OFFERED:]
-    there = ("published achieved", "published p50 or mean", "published p99")
-    here = (f"of the {base} here", "achieved here", "p50 here", "p99 here")
-    note = (
-        "A dash: not published, or not offered here, because it lies too far beyond the knee on this machine, or "
-        "because this size has no time for it."
-    )
-    return Table(f"{ladder.title}", ("output", "rate", *there, *here), tuple(shown), note)
+    head = (
+        "output", "rate", "published achieved", "published p50 or mean", "published p99", f"of the {base} here",
+        "achieved here", "p50 here", "p99 here",
+    )  # fmt: skip
+    beyond = f"{ladder.title} at {words.listed(row[1] for row in not_offered)}" if offered and not_offered else ""
+    return Table(ladder.title, head, tuple(offered or not_offered[-MOST_NOT_OFFERED:]), beyond)
 
 
-def _rate(published_rps: float, output: Output) -> str:
-    """Return the rate as published, and the one at which the output was taken where that is another."""
-    taken = taken_at_rps(output)
-    text = tables.rate(published_rps)
-    return text if taken == published_rps else f"{text} (taken at {tables.rate(taken)})"
-
-
-def _there(output: Output) -> tuple[str, str, str]:
-    report = output.report
+def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:
+    """Return the published rate, with the one at which the output was taken where that is another, and its figures."""
+    report, taken_rps = output.report, taken_at_rps(output)
+    rate = tables.rate(rate_rps) + (f" (taken at {tables.rate(taken_rps)})" if taken_rps != rate_rps else "")
     median_us = report.latencies.at(0.5)
     mean_us = report.latency.mean if report.latency else None
     middle = tables.latency(median_us) if median_us is not None else f"mean {tables.latency(mean_us)}"
-    return tables.rate(report.requests_per_s), middle, tables.latency(report.latencies.at(0.99))
+    return rate, tables.rate(report.requests_per_s), middle, tables.latency(report.latencies.at(0.99))
 
 
 def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     if step is None:
         return tables.NONE, tables.NONE, tables.NONE
+    achieved = tables.rate(facts.achieved_rps(step))
     if facts.offered_rps(step) in ladder.unknown:
-        return tables.rate(facts.achieved_rps(step)), LATE, LATE
-    return tables.rate(facts.achieved_rps(step)), facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
+        return achieved, LATE, LATE
+    return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)

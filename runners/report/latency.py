@@ -7,25 +7,25 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
+from runners import words
 from runners.analysis import facts, latency_spikes, tail_attribution
 from runners.analysis.facts import quotable
 from runners.analysis.latency_spikes import Grid
 from runners.analysis.tail_attribution import Attribution, Share
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Step
 from runners.report import style, tables
 from runners.report.charts import Chart, series
-from runners.report.style import DOTTED, floor_lines, is_own, label, reach
+from runners.report.style import DOTTED, floor_lines, reach
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 
@@ -39,7 +39,7 @@ class Curve:
     value_us: np.ndarray[Any, np.dtype[np.float64]]
     count: int
     colour: str
-    dash: str = "-"
+    dash: Any = "-"
     width: float = 1.8
     alpha: float = 1.0
 
@@ -49,57 +49,42 @@ class Curve:
         return max(1.0, self.count / FEW)
 
 
-def curve(frame: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """Return the curve of one kind of time in a spectrum frame; None where it has no finite, positive values."""
-    rows = frame[frame["kind"] == kind] if "kind" in frame.columns else frame
-    if rows.empty:
+def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
+    """Return the curve of one kind of time in a spectrum; None where it has no finite, positive values."""
+    rows = spectrum[spectrum["kind"] == kind]
+    p, value_us, total = (rows[column].to_numpy(float) for column in ("percentile", "value_us", "total_count"))
+    count = int(max(total[np.isfinite(total)], default=0))
+    known = np.isfinite(p) & np.isfinite(value_us) & (value_us > 0) & (p >= 0) & (p <= 1)
+    if count < 1 or not known.any():
         return None
-    p = pd.to_numeric(rows["percentile"], errors="coerce").to_numpy(dtype=float)
-    value = pd.to_numeric(rows["value_us"], errors="coerce").to_numpy(dtype=float)
-    total = pd.to_numeric(rows["total_count"], errors="coerce").to_numpy(dtype=float)
-    count = int(np.nanmax(total)) if np.isfinite(total).any() else 0
-    good = np.isfinite(p) & np.isfinite(value) & (value > 0) & (p >= 0) & (p <= 1)
-    if count < 1 or not good.any():
-        return None
-    p, value = p[good], value[good]
-    order = np.lexsort((value, p))
-    p, value = p[order], value[order]
+    p, value_us = p[known], value_us[known]
+    order = np.lexsort((value_us, p))
     with np.errstate(divide="ignore"):
-        x = 1 / (1 - p)
-    # The maximum has no place on a logarithmic axis. With n samples it is seen once in n.
-    x = np.minimum(x, max(count, 1))
-    return Curve(style.plain(label, 60), x, np.maximum.accumulate(value), count, colour, **drawn)
-
-
-def published_curve(published: ConsoleReport | None) -> Curve | None:
-    """Return the spectrum of a parsed console report; None when it prints none."""
-    if published is None:
-        return None
-    at = f", at {tables.rate(published.rate_rps)}" if published.rate_rps else ""
-    return curve(published.spectrum_frame(), "response", f"published{at}", style.INK, dash=(0, (1, 1.2)))
+        # The maximum has no place on a logarithmic axis. With n samples it is seen once in n.
+        x = np.minimum(1 / (1 - p[order]), count)
+    return Curve(style.plain(label, 60), x, np.maximum.accumulate(value_us[order]), count, colour, **drawn)
 
 
 def curves(
-    steps: tuple[Step, ...], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
+    steps: Sequence[Step], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
 ) -> list[Curve]:
-    """Response and service time of every step that may be quoted, and the published curve."""
-    found: list[Curve | None] = []
-    colours = colours_of(steps)
-    for step in steps:
-        if not quotable(step):
-            continue
-        colour, name = colours[step.name], labels.get(step.name, style.engine_name(step.subject))
-        frame = step.frames["spectrum"]
+    """Return response and service time of every step that may be quoted, and the published response time."""
+    lines, colours = list[Curve | None](), colours_of(steps)
+    for step in filter(quotable, steps):
+        spectrum, colour = step.frames["spectrum"], colours[step.name]
+        name = labels.get(step.name, style.engine_name(step.subject))
         if step.profiled:
-            found.append(
-                curve(frame, "response", f"{name} response, profiled", colour, dash="-.", width=1.4, alpha=0.6)
-            )
+            drawn: dict[str, Any] = {"dash": "-.", "width": 1.4, "alpha": 0.6}
+            lines.append(curve(spectrum, "response", f"{name} response, profiled", colour, **drawn))
             continue
-        found.append(curve(frame, "response", f"{name} response", colour))
+        lines.append(curve(spectrum, "response", f"{name} response", colour))
         if service:
-            found.append(curve(frame, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
-    found.append(published_curve(published))
-    return [line for line in found if line is not None]
+            lines.append(curve(spectrum, "service", f"{name} service", colour, dash=(0, (4, 2)), width=1.2))
+    if published is not None:
+        at = f", at {tables.rate(published.rate_rps)}" if published.rate_rps else ""
+        spectrum = published.spectrum_frame()
+        lines.append(curve(spectrum, "response", f"published{at}", style.INK, dash=(0, (1, 1.2))))
+    return [line for line in lines if line is not None]
 
 
 #: Of loads of one treatment, the lowest rate first.
@@ -117,84 +102,72 @@ def colours_of(steps: Sequence[Step]) -> dict[str, str]:
 
 
 def _line(axes: Axes, line: Curve) -> None:
-    cut = line.few_from
-    sure = line.x <= cut
-    # The last sure point starts the faint part, so that the line has no gap.
-    faint = ~sure
-    if sure.any():
-        faint = faint | (line.x == line.x[sure].max())
+    """Draw a curve, faint from its last point with ten samples beyond on."""
     drawn: dict[str, Any] = {"color": line.colour, "linestyle": line.dash, "linewidth": line.width}
+    sure = int(np.searchsorted(line.x, line.few_from, side="right"))
     marker = "o" if len(line.x) == 1 else None
-    axes.plot(line.x[sure], line.value_us[sure], label=line.label, alpha=line.alpha, marker=marker, **drawn)
-    if (~sure).any():
-        axes.plot(line.x[faint], line.value_us[faint], alpha=line.alpha * 0.35, **drawn)
-    if sure.any() and (~sure).any():
-        where = int(np.flatnonzero(sure)[-1])
-        axes.plot(
-            line.x[where],
-            line.value_us[where],
-            marker="|",
-            markersize=9,
-            markeredgewidth=1.6,
-            color=line.colour,
-            alpha=line.alpha,
-        )
+    axes.plot(line.x[:sure], line.value_us[:sure], label=line.label, alpha=line.alpha, marker=marker, **drawn)
+    if sure == len(line.x):
+        return
+    last = max(0, sure - 1)
+    axes.plot(line.x[last:], line.value_us[last:], alpha=line.alpha * 0.35, **drawn)
+    if sure:
+        tick: dict[str, Any] = {
+            "marker": "|",
+            "markersize": 9,
+            "markeredgewidth": 1.6,
+            "color": line.colour,
+            "alpha": line.alpha,
+        }
+        axes.plot(line.x[last], line.value_us[last], **tick)
 
 
-def _floor_curve(floor: Step, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve: dotted where it was taken at another rate than these loads."""
+def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
+    """Return the floor's curve, dotted where it was taken at another rate than these loads; None without one."""
+    if floor is None or not quotable(floor):
+        return None
     loads = loads or (floor,)
-    dash: Any = "-" if is_own(floor, loads) else DOTTED
-    return curve(floor.frames["spectrum"], "response", label(floor, loads), style.FLOOR, dash=dash, width=0.9)
+    dash = "-" if style.is_own(floor, loads) else DOTTED
+    label = style.floor_label(floor, loads)
+    return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
 
 
 def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
-    """The floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
-    if floor.dash == "-":
+    """Draw the floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
+    own = floor.dash == "-"
+    if own:
         axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
-    name = floor.label if floor.dash != "-" else None
     drawn: dict[str, Any] = {"color": style.FLOOR, "linewidth": floor.width, "linestyle": floor.dash}
-    axes.plot(floor.x, floor.value_us, label=name, gid=floor.label, **drawn)
+    axes.plot(floor.x, floor.value_us, label=None if own else floor.label, gid=floor.label, **drawn)
 
 
-def _censored(axes: Axes, steps: tuple[Step, ...]) -> None:
-    """A mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
-    row, colours = 0, colours_of(steps)
+def _censored(axes: Axes, steps: Sequence[Step]) -> None:
+    """Mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
+    colours, marked = colours_of(steps), 0
     for step in steps:
         censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
         if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
             continue
-        x = max(1.0, scheduled / censored)
-        colour = colours[step.name]
-        axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
+        x, colour = max(1.0, scheduled / censored), colours[step.name]
         name, missing = style.engine_name(step.subject), tables.count(censored)
+        axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         axes.annotate(
-            f"{name}: {missing} without a response, beyond this line at least",
-            (x, 0.99 - 0.05 * row),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=7.5,
-            color=colour,
+            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * marked), (-4, 0),
+            ("data", "axes fraction"), "offset points", ha="right", va="top", fontsize=7.5, color=colour,
             bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
-        )
-        row += 1
+        )  # fmt: skip
+        marked += 1
 
 
 def title(steps: Sequence[Step]) -> str:
     """Return what was sent; a percentile heads a figure only where the floors of its run are known (see overlay)."""
-    quoted = [step for step in steps if quotable(step)]
+    quoted = list(filter(quotable, steps))
     if not quoted:
-        return f"{_workloads(steps)}: no measurement of which latency may be quoted"
-    rates = {step.record.offered_rps for step in quoted}
-    rate = rates.pop() if len(rates) == 1 else None
-    return f"{_workloads(quoted)}{f' at {tables.rate(rate)}' if rate else ''}: response time by percentile"
-
-
-def _workloads(steps: Iterable[Step]) -> str:
-    return "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in steps)) or "Latency"
+        return f"{style.workloads(steps)}: no measurement of which latency may be quoted"
+    rates_rps = {step.record.offered_rps for step in quoted}
+    rate_rps = rates_rps.pop() if len(rates_rps) == 1 else None
+    at = f" at {tables.rate(rate_rps)}" if rate_rps else ""
+    return f"{style.workloads(quoted)}{at}: response time by percentile"
 
 
 @style.styled
@@ -218,34 +191,32 @@ def spectrum(
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
     lines = curves(steps, published, service, labels or {})
-    floor_line = None
-    if floor is not None and quotable(floor):
-        floor_line = _floor_curve(floor, steps)
-    everything = [*lines, floor_line] if floor_line else list(lines)
-    heading = title(steps) if heading is None else heading
-    if not everything:
+    floor_curve = _floor_curve(floor, steps)
+    drawn = [*lines, *([floor_curve] if floor_curve else [])]
+    if not drawn:
         axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
         axes.set_axis_off()
         figure.alt = "An empty spectrum: no valid step."
         return figure
-    low = min(line.value_us[0] for line in everything)
-    high = max([*(line.value_us[-1] for line in everything), *(limit_us for _, limit_us in limits)])
-    if floor_line:
-        _floor_band(axes, floor_line, low / 10)
+    low = min(line.value_us[0] for line in drawn)
+    high = max([*(line.value_us[-1] for line in drawn), *(limit_us for _, limit_us in limits)])
+    if floor_curve:
+        _floor_band(axes, floor_curve, low / 10)
     for line in lines:
         _line(axes, line)
     for level, limit_us in limits:
-        name = f"objective: {write.level(level)} within {write.given_latency(limit_us)}"
+        name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"
         ends = [1.0, 1 / (1 - level)]
         axes.plot(ends, [limit_us] * 2, ":", color=style.INK, marker="v", markevery=[1], linewidth=1.2, label=name)
     _censored(axes, steps)
-    style.percentile_axis(axes, max(line.x[-1] for line in everything))
+    style.percentile_axis(axes, max(line.x[-1] for line in drawn))
     style.latency_axis(axes, low, high)
     axes.set_ylabel("latency (log)")
-    if any(line.x[-1] > line.few_from for line in everything):
+    if any(line.x[-1] > line.few_from for line in drawn):
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
-    style.legend(figure, 3 if len(everything) in (3, 5, 6) else 4)
+    style.legend(figure, 3 if len(drawn) in (3, 5, 6) else 4)
+    heading = title(steps) if heading is None else heading
     return figure.headed(heading, f"Latency by percentile. {heading}.")
 
 
@@ -253,11 +224,9 @@ def spectrum_charts(
     steps: Sequence[Step], published: ConsoleReport | None, floor: Step | None, heading: str
 ) -> tuple[Chart, ...]:
     """Return the curves of a spectrum as a chart of a page."""
-    lines = curves(tuple(steps), published, True, {})
-    if floor is not None and quotable(floor) and (line := _floor_curve(floor, steps)) is not None:
-        lines.append(line)
-    drawn = (series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines)
-    known = tuple(one for one in drawn if one is not None)
+    lines = [*curves(steps, published, True, {}), _floor_curve(floor, steps)]
+    drawn = (series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line)
+    known = tuple(line for line in drawn if line is not None)
     labels = ("percentile", "latency")
     return (Chart(heading, *labels, "percentile", "latency", known, True, True),) if known else ()
 
@@ -267,9 +236,8 @@ def timeline_charts(steps: Sequence[Step]) -> tuple[Chart, ...]:
     charts = []
     for step in steps:
         rows = timeline_data(step)
-        drawn = [series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES]
-        known = tuple(one for one in drawn if one is not None)
-        if known:
+        drawn = (series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES)
+        if known := tuple(line for line in drawn if line is not None):
             labels = ("seconds since the start of the measurement", "latency")
             charts.append(Chart(style.name_of(step), *labels, "number", "latency", known, False, True))
     return tuple(charts)
@@ -292,15 +260,17 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Latency by slices of the grid, else by the second: `t_s`, `end_s`, and a percentile a column, NaN without any."""
+    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, and a percentile a column; NaN where
+    there is none.
+    """
     if grid is not None:
-        at = np.arange(len(grid.counts)) * grid.slice_s
-        values = (at, at + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
+        t_s = np.arange(len(grid.counts)) * grid.slice_s
+        values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
         return pd.DataFrame(dict(zip(COLUMNS, values, strict=True)))
     rows = seconds_of(step)
-    return (
-        rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float) if not rows.empty else pd.DataFrame(columns=COLUMNS)
-    )
+    if rows.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    return rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float)
 
 
 def seconds_of(step: Step) -> pd.DataFrame:
@@ -310,13 +280,13 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return the result: what explains the tail; without its causes the worst second."""
+    """Return what explains the tail; without its causes the p99 of the usual and of the worst second."""
     name = style.name_of(step)
     if seen is None:
-        p99 = seconds_of(step)["p99_us"].to_numpy(float)
-        if not np.isfinite(p99).any():
+        p99_us = seconds_of(step)["p99_us"].to_numpy(float)
+        if not np.isfinite(p99_us).any():
             return f"{name}: no latency by the second"
-        usual, worst = tables.latency(np.nanmedian(p99)), tables.latency(np.nanmax(p99))
+        usual, worst = tables.latency(np.nanmedian(p99_us)), tables.latency(np.nanmax(p99_us))
         return f"{name}: p99 of the usual second {usual}, of the worst {worst}"
     if not seen.tail.spikes:
         return f"{name}: nothing stands out; median p99 {tables.latency(seen.tail.usual_us)}"
@@ -341,7 +311,7 @@ def timeline(
     for step in steps:
         slices = step.frames.get("slices", pd.DataFrame())
         grid = latency_spikes.tenths(slices) if marks else latency_spikes.grid(slices)
-        if (marks or facts.quotable(step)) and not (rows := latency_of(step, grid)).empty:
+        if (marks or quotable(step)) and not (rows := latency_of(step, grid)).empty:
             shown.append((step, rows))
     if not shown:
         return style.empty("no valid step to draw over time")
@@ -349,42 +319,40 @@ def timeline(
     lanes = lanes_of(seen) if seen is not None else []
     heights = [2.3, 0.9, *([0.24 * len(lanes)] if lanes else [])]
     figure = style.Picture(8.4, 4.2 + 0.26 * len(lanes))
-    grid_of = figure.subplots(
-        len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights
-    )
+    panels = figure.subplots(len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights)
+    titles = titles or [timeline_title(step, seen) for step, _ in shown]
     values, most = list[float](), 1.0
     for place, (step, rows) in enumerate(shown):
-        latency, responses = grid_of[0][place], grid_of[1][place]
+        latency, responses, lowest = panels[0][place], panels[1][place], panels[-1][place]
         values += _latency(latency, step, rows)
         most = max(most, _responses(responses, step))
-        for at, word in marks.get(step.name, ()):
-            _mark(latency, responses, at, word)
+        for at_s, word in marks.get(step.name, ()):
+            _mark(latency, responses, at_s, word)
         if seen is None:
-            heading = titles[place] if titles else timeline_title(step, None)
-            room = TITLES * figure.get_figwidth() / len(shown)
-            latency.set_title("\n".join(style.broken(heading, room)), fontsize=10)
-        grid_of[-1][place].set_xlabel("seconds since the start of the measurement")
-        grid_of[-1][place].xaxis.set_major_locator(MaxNLocator(8, integer=True))
+            room_in = TITLES * figure.get_figwidth() / len(shown)
+            latency.set_title("\n".join(style.broken(titles[place], room_in)), fontsize=10)
+        lowest.set_xlabel("seconds since the start of the measurement")
+        lowest.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         latency.set_xlim(float(rows["t_s"].iloc[0]), float(rows["end_s"].iloc[-1]))
     low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
-    style.latency_axis(grid_of[0][0], low, high * ((high / low) ** WORDS if marks else 1.0))
-    entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in grid_of[0]]
-    grid_of[1][0].set_ylim(0, 1.15 * most)  # all columns share it
-    grid_of[0][0].set_ylabel("latency (log)")
-    grid_of[1][0].set_ylabel("responses/s")
+    style.latency_axis(panels[0][0], low, high * ((high / low) ** WORDS if marks else 1.0))
+    entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in panels[0]]
+    panels[1][0].set_ylim(0, 1.15 * most)  # all columns share it
+    panels[0][0].set_ylabel("latency (log)")
+    panels[1][0].set_ylabel("responses/s")
     if seen is not None:
-        _spikes(grid_of[0][0], seen)
-        if lanes:
-            _lanes(grid_of[2][0], lanes, seen)
-    handles = [handle for axes in grid_of[:2, 0] for handle in axes.get_legend_handles_labels()[0]]
-    style.legend(figure, 5, 8, [*handles, *(entry for entry in entries[:1] if entry)])
-    figure.align_ylabels(list(grid_of[:2, 0]))
-    if seen is not None:
-        return figure.headed(
-            timeline_title(shown[0][0], seen), f"Latency over time. {timeline_title(shown[0][0], seen)}."
+        _spikes(panels[0][0], seen, f"latency spike ({len(seen.tail.spikes)})")
+        panels[0][0].axhline(
+            seen.tail.threshold_us, color=style.QUIET, linewidth=0.8, linestyle=(0, (6, 3)), label="threshold"
         )
-    said = ". ".join(titles or [timeline_title(step, None) for step, _ in shown])
-    figure.alt = f"Latency, responses and errors by time. {said}."
+        if lanes:
+            _lanes(panels[2][0], lanes, seen)
+    handles = [handle for axes in panels[:2, 0] for handle in axes.get_legend_handles_labels()[0]]
+    style.legend(figure, 5, 8, [*handles, *(entry for entry in entries[:1] if entry)])
+    figure.align_ylabels(list(panels[:2, 0]))
+    if seen is not None:
+        return figure.headed(titles[0], f"Latency over time. {titles[0]}.")
+    figure.alt = f"Latency, responses and errors by time. {'. '.join(titles)}."
     return figure
 
 
@@ -394,38 +362,39 @@ def attribution_of(step: Step) -> Attribution | None:
 
 
 def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
-    middle = (rows["t_s"] + rows["end_s"]) / 2
-    seen: list[float] = []
+    """Draw the percentiles over time; return their finite values, in microseconds."""
+    middle_s = (rows["t_s"] + rows["end_s"]) / 2
+    values: list[float] = []
     for name, line, width, dash in LINES:
         us = rows[name].to_numpy(float, copy=True)
         us[~((us > 0) & np.isfinite(us))] = np.nan
         drawn: dict[str, Any] = {"linewidth": width, "linestyle": dash, "marker": "o" if len(rows) < 3 else None}
-        axes.plot(middle, us, color=style.colour_of(step.subject), label=line, **drawn)
-        seen += [value for value in us if np.isfinite(value)]
-    return seen
+        axes.plot(middle_s, us, color=style.colour_of(step.subject), label=line, **drawn)
+        values += list(us[np.isfinite(us)])
+    return values
 
 
 def _responses(axes: Axes, step: Step) -> float:
-    """Draw good and failed responses of each second, and the rate that was offered; gives the highest of them."""
+    """Draw good and failed responses of each second, and the offered rate; return the highest of them."""
     rows = seconds_of(step)
-    at, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
+    middle_s, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
     failed = np.nan_to_num(rows["errors"].to_numpy(float))
-    axes.bar(at, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good")
-    axes.bar(at, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
-    offered = tables.value(step.record.offered_rps)
-    if np.isfinite(offered):
-        axes.axhline(offered, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
+    axes.bar(middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good")
+    axes.bar(middle_s, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
+    offered_rps = tables.value(step.record.offered_rps)
+    if np.isfinite(offered_rps):
+        axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
-    return float(max([0.0, *completed, *([offered] if np.isfinite(offered) else [])]))
+    axes.yaxis.set_major_formatter(style.axis_count)
+    return float(max([0.0, *completed, *([offered_rps] if np.isfinite(offered_rps) else [])]))
 
 
-def _mark(latency: Axes, responses: Axes, at: float, word: str) -> None:
+def _mark(latency: Axes, responses: Axes, at_s: float, word: str) -> None:
     for axes in (latency, responses):
-        axes.axvline(at, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
+        axes.axvline(at_s, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
     latency.annotate(
-        word, (at, 0.985), xycoords=("data", "axes fraction"), xytext=(2, 0), textcoords="offset points", fontsize=7.5,
-        color=style.INK, va="top", rotation=90,
+        word, (at_s, 0.985), (2, 0), ("data", "axes fraction"), "offset points", fontsize=7.5, color=style.INK,
+        va="top", rotation=90,
     )  # fmt: skip
 
 
@@ -434,20 +403,18 @@ def lanes_of(seen: Attribution) -> list[Share]:
     return sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name))[:MOST_LANES]
 
 
-def _spikes(axes: Axes, seen: Attribution) -> None:
-    axes.axhline(seen.tail.threshold_us, color=style.QUIET, linewidth=0.8, linestyle=(0, (6, 3)), label="threshold")
-    for index, each in enumerate(seen.tail.spikes):
-        once = f"latency spike ({len(seen.tail.spikes)})" if index == 0 else None
-        axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0, label=once)
+def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
+    for spike in seen.tail.spikes:
+        axes.axvspan(spike.begin_s, spike.end_s, color=MARK, linewidth=0, zorder=0, label=label)
+        label = None  # once in a legend
 
 
 def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
-    least = LEAST_WIDTH * seen.tail.length_s
-    for each in seen.tail.spikes:
-        axes.axvspan(each.begin_s, each.end_s, color=MARK, linewidth=0, zorder=0)
+    least_s = LEAST_WIDTH * seen.tail.length_s
+    _spikes(axes, seen)
     for row, share in enumerate(lanes):
         spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
-        bars = [(max(0.0, begin), max(least, end - max(0.0, begin))) for begin, end in spans]
+        bars = [(max(0.0, begin), max(least_s, end - max(0.0, begin))) for begin, end in spans]
         axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=NAMED if share.named else NOT_NAMED, linewidth=0)
     labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
     axes.set_yticks(range(len(lanes)), labels, fontsize=8)
@@ -462,9 +429,9 @@ def timeline_data(step: Step) -> pd.DataFrame:
     seen = attribution_of(step)
     parts = [latency_of(step, latency_spikes.grid(step.frames["slices"])).assign(what="latency")]
     if seen is not None:
-        rows = [("spike", each.begin_s, each.end_s) for each in seen.tail.spikes]
+        rows = [("spike", spike.begin_s, spike.end_s) for spike in seen.tail.spikes]
         for share in lanes_of(seen):
             rows += [(share.cause.name, b, e) for b, e in zip(share.cause.begin_s, share.cause.end_s, strict=True)]
         parts.append(pd.DataFrame(rows, columns=["what", "t_s", "end_s"]))
-    found = pd.concat([part for part in parts if not part.empty], ignore_index=True).assign(step=step.name)
-    return found[["step", "what", *COLUMNS]]
+    drawn = pd.concat([part for part in parts if not part.empty], ignore_index=True).assign(step=step.name)
+    return drawn[["step", "what", *COLUMNS]]

@@ -1,14 +1,14 @@
-"""Say in five lines how a load went: what `lab load` prints last."""
+"""Write in five lines how a load went: what `lab load` prints last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.counts import failures, number, refused_by_status
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import Outcome
-from runners.readers import write
 from runners.readers.run import Step
 from runners.report.cpu_time import cpu_us
 from runners.results.limits import LoadJudgement
@@ -17,11 +17,13 @@ from runners.results.limits import LoadJudgement
 def load_lines(step: Step) -> Iterator[str]:
     """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
     yield _line("rate", _rate(step))
-    yield _line("errors", _errors(step))
-    for cause, count, first_s, first in _causes(step):
-        yield _line("", f"{write.count(count)} {cause}, the first after {write.seconds(first_s)}: {first}")
+    failed = failures(step)
+    yield _line("errors", f"{words.count(failed.failed)} of {words.several(failed.requests, 'request')}")
+    for cause in step.frames["failures"].to_dict("records"):
+        first = f"the first after {words.seconds(float(cause['first_s']))}: {cause['first']}"
+        yield _line("", f"{words.count(float(cause['count']))} {cause['cause']}, {first}")
     for status, count in refused_by_status(step).items():
-        yield _line("", f"{write.count(count)} with status {status}")
+        yield _line("", f"{words.count(count)} with status {status}")
     if number(step, "reconnects") > 0:
         yield _line("reconnects", _reconnects(step))
     yield _line("median", facts.latency_text(step, 0.5))
@@ -32,10 +34,10 @@ def load_lines(step: Step) -> Iterator[str]:
 def judged_load(judgement: LoadJudgement) -> str:
     """Return a limit of a load with its outcome and the value that decided it."""
     limit, value = judgement.limit, judgement.value
-    seen = facts.written(value) if limit.most_us is not None else value.as_share
-    if judgement.outcome == Outcome.INCONCLUSIVE and not write.known(value.value):
-        seen = "nothing may be said of it; the report says why"
-    return f"{judgement.outcome.value}: {limit.text}: {seen}"
+    text = facts.written(value) if limit.most_us is not None else value.as_share
+    if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):
+        text = "nothing may be said of it; the report says why"
+    return f"{judgement.outcome.value}: {limit.text}: {text}"
 
 
 def _line(name: str, text: str) -> str:
@@ -44,29 +46,18 @@ def _line(name: str, text: str) -> str:
 
 def _rate(step: Step) -> str:
     offered_rps = facts.offered_rps(step)
-    text = write.rate(facts.achieved_rps(step))
-    return f"{text} of {write.rate(offered_rps)} offered" if write.known(offered_rps) else text
-
-
-def _errors(step: Step) -> str:
-    failed = failures(step)
-    return f"{write.count(failed.failed)} of {write.several(failed.requests, 'request')}"
-
-
-def _causes(step: Step) -> Iterator[tuple[str, int, float, str]]:
-    rows = step.frames["failures"]
-    for cause, count, first_s, first in zip(rows["cause"], rows["count"], rows["first_s"], rows["first"], strict=True):
-        yield str(cause), int(count), float(first_s), str(first)
+    text = words.rate(facts.achieved_rps(step))
+    return f"{text} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else text
 
 
 def _reconnects(step: Step) -> str:
-    text = f"{write.count(number(step, 'reconnects'))}, {write.latency(number(step, 'reconnect_p50_us'))} in the median"
+    text = f"{words.count(number(step, 'reconnects'))}, {words.latency(number(step, 'reconnect_p50_us'))} in the median"
     idle = number(step, "closed_idle")
-    return f"{text}; the server closed {write.several(idle, 'idle connection')}" if idle > 0 else text
+    return f"{text}; the server closed {words.several(idle, 'idle connection')}" if idle > 0 else text
 
 
 def _cpu(step: Step) -> str:
     used_us = cpu_us(step)
-    if not write.known(used_us):
+    if not words.known(used_us):
         return "not known: the lab did not start the server"
-    return f"{write.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"
+    return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

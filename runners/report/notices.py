@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.facts import quotable
 from runners.design.session import RATE_STEP
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import tables
 from runners.results.generators import HostNetwork, host_networks
@@ -48,36 +48,37 @@ def notices(run: Run, has_sections: bool = False) -> list[str]:
     return lines
 
 
-def _grouped(said: Iterable[tuple[Step, str]]) -> list[str]:
-    """Return steps of which the same is said, in one line; a step's own name within the text does not set it apart."""
+def _grouped(remarks: Iterable[tuple[Step, str]]) -> list[str]:
+    """Return a line a remark, with all steps that it is about; a step's own name in a remark does not set it apart."""
     steps: dict[str, list[str]] = {}
-    for step, text in said:
-        steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_called(step))
+    for step, text in remarks:
+        steps.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
     return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps.items()]
 
 
-def _called(step: Step) -> str:
+def _name_of(step: Step) -> str:
     """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
-    at = f" at {write.rate(rate_rps)}" if write.known(rate_rps) else ""
+    at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
     return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
 
 
-def _network(seen: HostNetwork) -> str:
+def _network(network: HostNetwork) -> str:
     """Return what a host adds to the figures of a load that its generator shared in."""
     parts = []
-    if seen.round_trip_us is not None:
-        parts.append(f"its round trip to the server, in every response time, takes {write.latency(seen.round_trip_us)}")
-    if seen.repeated_share is not None:
-        parts.append(f"TCP sent {write.percent(seen.repeated_share)} of its segments again")
-    if seen.off_us is not None:
-        parts.append(f"its clock or its begin was off by {write.latency(abs(seen.off_us))}")
-    if seen.stalled_share is not None:
-        parts.append(f"its cores stalled {write.percent(seen.stalled_share)} of the time")
-    return f"of the host {seen.host}, {write.listed(parts)}."
+    if network.round_trip_us is not None:
+        took = words.latency(network.round_trip_us)
+        parts.append(f"its round trip to the server, in every response time, takes {took}")
+    if network.repeated_share is not None:
+        parts.append(f"TCP sent {words.percent(network.repeated_share)} of its segments again")
+    if network.off_us is not None:
+        parts.append(f"its clock or its begin was off by {words.latency(abs(network.off_us))}")
+    if network.stalled_share is not None:
+        parts.append(f"its cores stalled {words.percent(network.stalled_share)} of the time")
+    return f"of the host {network.host}, {words.listed(parts)}."
 
 
 def reason(step: Step) -> str:
     """Return why a step can't be quoted."""
-    return write.sentence(facts.why_not(step))
+    return words.sentence(facts.why_not(step))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runners import words
 from runners.design.objective import THROUGHPUT
-from runners.readers import write
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title
@@ -15,7 +15,7 @@ from runners.results.answer import Answered, Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.results import Results
 
-MOST_ANSWERS = 3
+MOST_ANSWERS = 4
 
 #: What a treatment of the lab's own server is, where its name does not say it.
 TREATMENTS = {
@@ -43,10 +43,10 @@ TREATMENTS = {
     "queue-linked-1024": "pool with a linked list of 1024 places",
     "all-old": "three nodes as before the report's changes: a large pool, a lock around the HTTP client, Objects.hash",
     "one-node": "one node that holds all keys and passes nothing on",
-    "fewer-objects": "all-old without the unused response objects alone",
-    "fewer-threads": "all-old with the smaller pool alone",
-    "no-lock": "all-old without the lock around the HTTP client alone",
-    "murmur3": "all-old with murmur3 in place of Objects.hash alone",
+    "fewer-objects": "all-old with one change: no unused response objects",
+    "fewer-threads": "all-old with one change: the smaller pool",
+    "no-lock": "all-old with one change: no lock around the HTTP client",
+    "murmur3": "all-old with one change: murmur3 in place of Objects.hash",
     "all-new": "the smaller pool, no lock and murmur3 together",
     "blocking-2of3": "a copy on each node, two must respond; a thread waits for each response of a peer",
     "async-2of3": "the same with a client that holds no thread while it waits",
@@ -59,12 +59,44 @@ TREATMENTS = {
     "jdk25": "after, on JDK 25",
     "delayed": "jdk25 with the flag off: as slow as JDK 17 by default",
     "one-write": "after, with head and body of a response in one write",
+    "lsm-as-published": "the LSM store as the reports had it",
+    "lsm-all-on": "the same with a log, size-tiered compaction, Bloom filters, a row cache and a flush at 64 MiB",
+    "reads-published": "the LSM store as the reports had it, half of the GETs for absent keys",
+    "reads-size-tiered": "the same with size-tiered compaction",
+    "reads-leveled": "the same with leveled compaction",
+    "reads-bloom": "the same with a Bloom filter of ten bits a key and no compaction",
+    "reads-size-tiered-bloom": "the same with size-tiered compaction and Bloom filters",
+    "compaction-off": "the LSM store as the reports had it: tables are not merged",
+    "compaction-size-tiered": "tables of about one size are merged in the background",
+    "compaction-leveled": "tables are merged in the background into levels without overlap",
+    "bloom-off": "the LSM store as the reports had it: every table may be searched",
+    "bloom-10-bits": "a filter of ten bits a key tells which tables need not be searched",
+    "cache-off": "the LSM store as the reports had it, most GETs for few keys",
+    "cache-32m": "the same with values that are asked for often kept on the heap, up to 32 MiB",
+    "flush-1m": "the LSM store as the reports had it: 1 MiB in memory becomes a table",
+    "flush-64k": "64 KiB in memory become a table",
+    "flush-16m": "16 MiB in memory become a table",
+    "flush-128m": "128 MiB in memory become a table",
+    "wal-off": "the LSM store as the reports had it: no log",
+    "wal-buffered": "a write is logged before its response, into the kernel's buffers",
+    "wal-sync": "a write is logged and forced to the disk before its response",
+    "keys-published": "the LSM store as the reports had it: each key is made a String",
+    "keys-direct": "keys stay bytes from the socket to the store",
+    "copies-published": "the LSM store as the reports had it: each value is copied once more",
+    "copies-direct": "a value is copied once, from where it lies to its response",
+    "response-published": "the LSM store as the reports had it: a new response object a request",
+    "response-direct": "responses without a body are made once, as bytes",
+    "response-shared": "one response object for all requests, which breaks",
+    "collector-g1": "the LSM store as the reports had it, on the collector G1",
+    "collector-serial": "the same on the serial collector",
+    "collector-parallel": "the same on the parallel collector",
+    "collector-z": "the same on ZGC",
 }
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, then the first decided answers: those that no failed check touches first, and
-    those to claims of the original report.
+    """Yield what was measured on what, then the first decided answers, to claims of the original report before
+    others.
     """
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
@@ -72,9 +104,11 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
-    asked = f"{write.several(len(conclusion.answers), 'question')}: {write.listed(parts)}" if verdicts else "Measured"
+    questions = (
+        f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
+    )
     where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
-    yield write.sentence(f"{asked}{',' if verdicts and where else ''}{where}")
+    yield words.sentence(f"{questions}{',' if verdicts and where else ''}{where}")
     if not verdicts:
         yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
     decided = [
@@ -82,7 +116,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
         for number, answered in enumerate(conclusion.answers, 1)
         if answered.answer.verdict != Verdict.INCONCLUSIVE
     ]
-    decided.sort(key=lambda row: (bool(row[0]), row[2].question.claimed is None))
+    decided.sort(key=lambda row: row[2].question.claimed is None)
     for marks, number, answered in decided[:MOST_ANSWERS]:
         mark = f" ⚠ A failed check touches this answer: see question {number}." if marks else ""
         yield f"{answered.question.text} {_in_short(answered)}{mark}"
@@ -103,6 +137,11 @@ def terms(results: Results) -> Iterator[str]:
         yield (
             "Closed-loop rate: every connection sends its next request as soon as its response has come. Compare it "
             "only between servers that were measured side by side: it is no capacity."
+        )
+    if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
+        yield (
+            "A rate of “at least” was limited by the generator; a change of “at least” is the end of its interval "
+            "nearest to no change."
         )
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from msgspec.structs import replace as record_with
 
+from runners import words
 from runners.analysis import facts, instrument
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style
@@ -26,15 +26,10 @@ ID_LETTERS = 4  # at the end of a run's name, which are its own
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     """Return what was sent, and the highest percentile that no instrument decides: p99, the median or none."""
     steps = [step for step, _ in loads]
-    resolved = (
-        level
-        for level in HEADLINE_LEVELS
-        if not any(instrument.unresolved(run.steps, step, level) for step, run in loads)
-    )
-    level = next(resolved, None)
+    level = next((level for level in HEADLINE_LEVELS if _resolved(loads, level)), None)
     rates = {facts.offered_rps(step) for step in steps}
-    at = f" at {write.rate(rates.pop())}" if len(rates) == 1 else ""
-    heading = "/".join(dict.fromkeys(style.plain(step.workload.upper(), 12) for step in steps)) + at
+    at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
+    heading = style.workloads(steps) + at
     if level is None:
         return f"{heading}: response time by percentile, about as on a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
@@ -43,7 +38,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     ]
     if not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
-    return f"{heading}: {write.level(level)} {', '.join(values)}"
+    return f"{heading}: {words.level(level)} {', '.join(values)}"
 
 
 def _resolved(loads: Sequence[Load], level: float) -> bool:

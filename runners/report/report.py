@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import unescape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
-from runners.readers import write
-from runners.report import style, tables
+from runners.report import sentences, style, tables
 from runners.report.charts import as_text
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
-from runners.report.flamegraph import LEAST_SHARE
+from runners.report.flamegraph import LEAST_SHARE, template
 from runners.report.tables import Shown
 from runners.results.conclusion import Conclusion
 
@@ -75,10 +73,14 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
 
 def kept_figures(page: Document) -> frozenset[str]:
     """Choose the figures that an archive keeps: of the questions, then of the sections, last whole comparisons."""
-    anchors = [shown.anchor for part in page.parts for shown in part.figures]
-    in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
-    anchors.sort(key=lambda anchor: (anchor != in_readme, anchor.endswith(WHOLE)))
-    return frozenset(anchors[:KEPT_FIGURES])
+    anchors = [shown.anchor for shown in page.figures]
+    return frozenset(
+        sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
+    )
+
+
+def _in_readme(page: Document) -> str | None:
+    return IN_README.get(str(page.run.manifest.get("experiment")))
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
@@ -86,7 +88,6 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
 
     Of an archive those that are `kept`, without data, and as PNG the one that README.md shows.
     """
-    in_readme = IN_README.get(str(page.run.manifest.get("experiment")))
 
     def contents() -> Iterator[tuple[str, bytes]]:
         for shown in page.figures:
@@ -94,19 +95,14 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
                 yield f"{shown.anchor}.svg", drawn[shown.anchor].encode()
             if kept is None:
                 yield f"{shown.anchor}.csv", csv(shown.data)
-            if shown.anchor == in_readme or kept is None:
+            if kept is None or shown.anchor == _in_readme(page):
                 yield f"{shown.anchor}.png", style.png(shown.picture)
         for graph in page.graphs:
             yield f"{graph.anchor}.svg", graph.drawing().encode()
 
-    _replace_files(folder, contents())
-
-
-def _replace_files(folder: Path, contents: Iterable[tuple[str, bytes]]) -> None:
-    """Write files into a folder; figures of an earlier report go."""
     folder.mkdir(exist_ok=True)
-    written: set[str] = set()
-    for name, content in contents:
+    written = set[str]()
+    for name, content in contents():
         replace_file(folder / name, content)
         written.add(name)
     for path in folder.iterdir():
@@ -130,23 +126,20 @@ def csv(data: pd.DataFrame) -> bytes:
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown. Paths are relative to the run folder; `kept` names the figures there, if not
-    all are.
-    """
+    """Return the report as Markdown, with paths relative to the run folder; `kept`: the figures there, if not all."""
     templates = environment(autoescape=False)
     templates.finalize = tables.escape
     templates.globals.update(
         path=tables.path,
-        table=lambda given: tables.table(given, page.place),
+        table=lambda content: tables.table(content, page.place),
         fenced=tables.fenced,
         bold=tables.bold,
-        italic=tables.italic,
         figure=lambda shown: tables.figure(shown.anchor, shown.picture.alt, kept),
         archived=kept is not None,
     )
-    template, text = templates.get_template("report.md.j2"), ""
+    markdown, text = templates.get_template("report.md.j2"), ""
     for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
-        text = re.sub(r"\n{3,}", "\n\n", template.render(**_context(page), commands=commands)).strip() + "\n"
+        text = re.sub(r"\n{3,}", "\n\n", markdown.render(**_context(page), commands=commands)).strip() + "\n"
         if len(text.partition("<details>")[0].splitlines()) <= MOST_LINES:
             break
     return text
@@ -154,16 +147,15 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
     """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
-    template = environment().get_template("report.html.j2")
+    page_template = environment().get_template("report.html.j2")
     face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
-    live = {shown.anchor: as_text(shown.charts) for shown in page.figures}
     html = ""
     for diet in DIETS:
-        html = template.render(
+        html = page_template.render(
             **_context(page),
             svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
             face=face,
-            curves=live,
+            curves={shown.anchor: as_text(shown.charts) for shown in page.figures},
             diet=diet,
             left_out=_left_out(diet),
             data_url=partial(data_url, allowed=diet.data),
@@ -186,11 +178,10 @@ def _left_out(diet: Diet) -> str:
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
-    """Give the templates; what they put into HTML is escaped and has no control characters."""
+    """Return the templates; what they put into HTML is escaped and has no control characters."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
-        trim_blocks=False,
         undefined=jinja2.StrictUndefined,
         finalize=lambda value: UNPRINTABLE.sub("", value) if type(value) is str else value,
         keep_trailing_newline=True,
@@ -200,19 +191,17 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
-        "sentence": lambda text: write.sentence(str(text or "")),
+        "sentences": sentences,
     }  # fmt: skip
 
 
 def source(name: str) -> Markup:
-    """Return a style sheet or script of the report, as it is."""
-    return Markup(resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8"))  # noqa: S704
+    """Return a style sheet or script as markup."""
+    return Markup(template(name))  # noqa: S704 - a file of this package
 
 
 def data_url(shown: Shown, allowed: bool = True) -> str:
-    """Return the figure's data as a link that holds them, or to their file in the run folder when they are to be
-    left out.
-    """
+    """Return the figure's data as a link that holds them, else as one to their file in the run folder."""
     if not allowed:
         return f"figures/{shown.anchor}.csv"
     return "data:text/csv;base64," + base64.b64encode(csv(shown.data)).decode()
@@ -223,18 +212,13 @@ FACES = (("DejaVuSans.ttf", "normal"), ("DejaVuSans-Bold.ttf", "bold"))
 
 
 def letters(svgs: Iterable[str]) -> str:
-    """Return every character that the text of these figures uses, sorted, and the usual ones: so most reports share
-    a font.
-    """
-    found = set(USUAL) | {
-        letter for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S) for letter in text
-    }
-    entities = {unescape(text) for svg in svgs for text in re.findall(r"&#?\w+;", svg)}
-    return "".join(sorted(found | {letter for text in entities for letter in text}))
+    """Return every character of the text in these figures, sorted, and the usual ones: so most reports share a font."""
+    texts = [text for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S)]
+    return "".join(sorted({*USUAL, *"".join(texts), *unescape("".join(texts))}))
 
 
 def faces(used: str) -> str:
-    """`@font-face` rules with the fonts as data, for the letters of `used`; about 10 kB a face."""
+    """Return `@font-face` rules with the fonts as data, for the letters of `used`; about 10 kB a face."""
     return "".join(
         f"@font-face{{font-family:'DejaVu Sans';font-weight:{weight};"
         f"src:url(data:font/woff;base64,{_woff(name, used)}) format('woff')}}\n"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import latency_of, timeline
@@ -41,71 +42,74 @@ LOCK_TEXT = (
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 
 
-def outage_title(each: Outage) -> str:
-    """Return the result: which share of the responses failed in the whole seconds without the node."""
-    bad, asked = each.failed("without")
-    name = style.plain(each.name, 24)
-    if not asked:
+def outage_title(death: Outage) -> str:
+    """Return which share of the responses failed in the whole seconds without the node."""
+    failed, offered = death.failed("without")
+    name = style.plain(death.name, 24)
+    if not offered:
         return f"{name}: no whole second without the node"
-    share = f"{tables.share(bad / asked)} of the responses fail" if bad else "no response fails"
-    return f"{name}: {share} in the {write.several(len(each.part('without')), 'second')} wholly without the node"
+    share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
+    return f"{name}: {share} in the {words.several(len(death.part('without')), 'second')} wholly without the node"
 
 
 def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
-    """Draw the deaths that these steps hold, a column each."""
-    found = faults.outages(steps)
-    if not found:
+    """Draw the deaths that these steps hold, a column a death."""
+    deaths = faults.outages(steps)
+    if not deaths:
         return style.empty("no node was killed")
-    marks = {each.step.name: each.events for each in found}
-    return timeline(
-        *(each.step for each in found), floor=floor, marks=marks, titles=[outage_title(each) for each in found]
-    )
+    marks = {death.step.name: death.events for death in deaths}
+    return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
 
-def outage_table(found: Sequence[Outage]) -> Table:
-    """Failed responses and the p99 of a second before, while and after."""
-    rows = []
-    parts = ("before", "without", "after")
-    for each in found:
-        cells = [tables.rate(facts.offered_rps(each.step))]
-        for which in parts:
-            bad, asked = each.failed(which)
-            counts = f"({tables.count(bad)} of {tables.count(asked)})"
-            share = f"{tables.share(bad / asked)} {counts}" if asked else tables.NONE
-            cells += [share, tables.latency(each.p99_us(which))]
-        rows.append((each.name, *cells, tables.seconds(each.back_s - each.killed_s)))
+def outage_table(deaths: Sequence[Outage]) -> Table:
+    """Tabulate failed responses and the p99 of a second before, during and after the absence of a node."""
+
+    def cells(death: Outage, part: str) -> tuple[str, str]:
+        failed, offered = death.failed(part)
+        counts = f"({tables.count(failed)} of {tables.count(offered)})"
+        return f"{tables.share(failed / offered)} {counts}" if offered else tables.NONE, tables.latency(
+            death.p99_us(part)
+        )
+
+    rows = tuple(
+        (
+            death.name, tables.rate(facts.offered_rps(death.step)),
+            *(cell for part in ("before", "without", "after") for cell in cells(death, part)),
+            tables.seconds(death.back_s - death.killed_s),
+        )
+        for death in deaths
+    )  # fmt: skip
     heads = (text for part in ("before", "without it", "after") for text in (f"failed {part}", f"p99 {part}"))
     note = (
         "p99: the median of the seconds' own. Without it: whole seconds between the node's death and its first "
         "response. A dash: no whole second was left."
     )
-    head = ("setting", "offered", *heads, "away for")
-    return Table("Before, while and after a node is away", head, tuple(rows), note)
+    return Table("Before, while and after a node is away", ("setting", "offered", *heads, "away for"), rows, note)
 
 
 def outage_section(run: Run) -> Section | None:
     """Return the deaths of a run, or None."""
-    found = faults.outages(run.steps)
-    if not found:
+    deaths = faults.outages(run.steps)
+    if not deaths:
         return None
-    steps = [each.step for each in found]
+    steps = [death.step for death in deaths]
     rows = [latency_of(s, latency_spikes.tenths(s.frames["slices"])).assign(step=s.name) for s in steps]
     shown = Shown(faults.OUTAGES, outage(steps, instrument.nearest_floor(run.steps, steps[0])), pd.concat(rows))
-    return Section("outages-section", "A node dies", DEATH_TEXT, (shown,), (outage_table(found),))
+    return Section("outages-section", "A node dies", DEATH_TEXT, (shown,), (outage_table(deaths),))
 
 
 def keys_section(run: Run) -> Section | None:
-    """Return the section of a run whose status tells where requests were served; None for any other."""
+    """Return where the requests of a cluster were served; None of a run whose status does not tell it."""
     loads = cluster.clusters(run)
     if cluster.topology(loads) is None:
         return None
     rows = tuple(
         (
-            facts.engine_name(one.name), one.hashing, tables.count(one.local), tables.count(one.proxied),
-            tables.share(one.share), tables.share(one.expected), tables.latency(one.call_p50_us),
-            tables.latency(one.call_p99_us), tables.count(one.failed_calls),
+            facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
+            tables.share(nodes.share), tables.share(nodes.expected), tables.latency(nodes.call_p50_us),
+            tables.latency(nodes.call_p99_us), tables.count(nodes.failed_calls),
         )
-        for one in cluster.by_treatment(loads)
+        for nodes in cluster.by_treatment(loads)
     )  # fmt: skip
     head = (
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
@@ -117,38 +121,35 @@ def keys_section(run: Run) -> Section | None:
 
 
 def client_lock_section(run: Run) -> Section | None:
-    """Return the section of a run whose lock waits were profiled; None for any other."""
-    found = cluster.of_run(run)
-    if not found:
+    """Return the waits for the lock around the HTTP client; None of a run whose lock waits were not profiled."""
+    profiles = cluster.lock_waits(run)
+    if not profiles:
         return None
     rows = tuple(
         (
-            one.name, tables.rate(facts.offered_rps(one.step)), tables.seconds(one.all_s),
-            tables.seconds(one.client_s),
-            tables.share_interval(one.share.value, one.share.low, one.share.high) if one.share else tables.NONE,
+            waits.name, tables.rate(facts.offered_rps(waits.step)), tables.seconds(waits.all_s),
+            tables.seconds(waits.client_s),
+            tables.share_interval(waits.share.value, waits.share.low, waits.share.high) if waits.share else tables.NONE,
         )
-        for one in found
+        for waits in profiles
     )  # fmt: skip
     head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    place = cluster.LOCK_ANCHOR
-    return Section(place, "The lock around the client", LOCK_TEXT, tables=(table,))
+    return Section(cluster.LOCK_ANCHOR, "The lock around the client", LOCK_TEXT, tables=(table,))
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
-    """Heads of responses by their number, where all requests share one response object."""
+    """Yield the heads of responses by their number, where all requests share one response object."""
     for step in run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         last = heads[-1]["number"] if heads else 0
         rows = tuple(
-            (tables.count(each["number"]), tables.size(each["bytes"]), tables.count(each["fields"]))
-            for each in heads
-            if each["number"] in (*RESPONSES_SHOWN, last)
+            (tables.count(head["number"]), tables.size(head["bytes"]), tables.count(head["fields"]))
+            for head in heads
+            if head["number"] in (*RESPONSES_SHOWN, last)
         )
         table = Table("Responses of one connection, in their order", ("response", "head", "fields in it"), rows)
-        place = faults.SHARED_RESPONSE
-        outage_title = f"The fault of {facts.engine_name(step.subject)}"
-        yield Section(place, outage_title, tables=(table,))
+        yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
 
 AMPLIFICATION_TEXT = (
@@ -166,7 +167,7 @@ MB = 1e6
 
 def times(value: float) -> str:
     """Return a ratio: 1.04."""
-    return f"{value:.2f}" if write.known(value) else write.UNKNOWN
+    return f"{value:.2f}" if words.known(value) else words.UNKNOWN
 
 
 def standing(store: Store, against: Store) -> str:
@@ -183,19 +184,17 @@ def standing(store: Store, against: Store) -> str:
     return f"stores nothing: {text}" if store.subject == CEILING else text
 
 
-def store_data(found: Sequence[Store]) -> pd.DataFrame:
-    """Give a row a store: `store`, `written` and `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
+def store_data(stores: Sequence[Store]) -> pd.DataFrame:
+    """Return a row a store: `store`, `written`, `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
     columns = ["store", "written", "room", "tables", "own_bytes", "file_bytes", "heap_bytes"]
-    rows = [
-        (s.subject, s.written, s.room, s.tables, s.rss["anon"], s.rss["file"], s.heap_bytes) for s in found
-    ]  # fmt: skip
+    rows = [(s.subject, s.written, s.room, s.tables, s.rss["anon"], s.rss["file"], s.heap_bytes) for s in stores]
     return pd.DataFrame(rows, columns=columns)
 
 
-def amplification(found: Sequence[Store]) -> style.Picture:
+def amplification(stores: Sequence[Store]) -> style.Picture:
     """Draw what each store with files writes for a byte, and the room that a live byte takes."""
-    kept = [store for store in found if store.on_disk]
-    known = [store for store in kept if write.known(store.written)]
+    kept = [store for store in stores if store.on_disk]
+    known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
     if known:
         least = min(known, key=lambda store: store.written)
@@ -208,42 +207,38 @@ def amplification(found: Sequence[Store]) -> style.Picture:
     return style.bars([store.name for store in kept], series, times, "bytes per byte", heading, marks)
 
 
-def memory(found: Sequence[Store]) -> style.Picture:
+def memory(stores: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process: its own, and that of mapped files."""
-    known = [store for store in found if write.known(store.rss["anon"])]
+    known = [store for store in stores if words.known(store.rss["anon"])]
     heading = "Memory outside the heap"
     if known:
         most = max(known, key=lambda store: store.rss["anon"])
         heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
     series = [
-        (name, colour, [store.rss[kind] / MB for store in found])
+        (name, colour, [store.rss[kind] / MB for store in stores])
         for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
     ]
-    heaps = dict.fromkeys(store.heap_bytes for store in found if write.known(store.heap_bytes))
+    heaps = dict.fromkeys(store.heap_bytes for store in stores if words.known(store.heap_bytes))
     marks = [("limit of the heap", heap / MB, style.INK, "--") for heap in heaps]
-    names = [store.name for store in found]
-    axis = "memory of the process (MB)"
+    names, axis = [store.name for store in stores], "memory of the process (MB)"
     return style.bars(names, series, lambda value: tables.size(value * MB), axis, heading, marks)
 
 
-def store_table(found: Sequence[Store]) -> Table:
-    """Return each store: gain with its interval, cost, verdict."""
-    against = reference(found)
+def store_table(stores: Sequence[Store]) -> Table:
+    """Tabulate the gain of each store with its interval, its cost, and the verdict."""
+    against = reference(stores)
     rows = tuple(
         (
             store.name,
             *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
-            *(times(ratio) if write.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
+            *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]),
             standing(store, against),
         )
-        for store in found
+        for store in stores
     )
     head = ("store", "PUT knee", "GET knee", "written per byte", "room per byte", "memory of its own", "verdict")
-    note = (
-        f"Gains are against {against.name}. A dash: a store without files, a knee that was not found, or nothing that "
-        "tells."
-    )
+    note = f"Gains are against {against.name}. A dash: a store without files, or a knee that was not found."
     return Table("Gain, cost and verdict of each store", head, rows, note)
 
 
@@ -255,18 +250,18 @@ def _gain(more: Bounded | None, store: Store, workload: str) -> str:
 
 
 def store_sections(run: Run) -> Iterator[Section]:
-    """Amplification, memory and the table; none for a run of other things."""
-    found = Results(run).stores
-    if not found:
+    """Yield amplification, memory and the table; nothing of a run of other things."""
+    stores = Results(run).stores
+    if not stores:
         return
-    rows = store_data(found)
-    if any(store.on_disk for store in found):
-        shown = (Shown(AMPLIFICATION, amplification(found), rows),)
+    rows = store_data(stores)
+    if any(store.on_disk for store in stores):
+        shown = (Shown(AMPLIFICATION, amplification(stores), rows),)
         yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, shown)
-    if any(write.known(store.rss["anon"]) for store in found):
-        shown = (Shown(MEMORY, memory(found), rows),)
+    if any(words.known(store.rss["anon"]) for store in stores):
+        shown = (Shown(MEMORY, memory(stores), rows),)
         yield Section("memory", "Memory", MEMORY_TEXT, shown)
-    yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(found),))
+    yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(stores),))
 
 
 TRENDS = "trends"
@@ -274,16 +269,10 @@ MOST_PANELS = 12
 COLUMNS = 3
 
 
-def drawn_trends(history: Sequence[Trend]) -> list[Trend]:
-    """Return the trends that are drawn: those with a change first, then those of most runs."""
-    ranked = sorted(history, key=lambda trend: (not trend.found, -len(trend.frame)))
-    return ranked[:MOST_PANELS]
-
-
 @style.styled
-def history(found: Sequence[Trend]) -> style.Picture:
-    """Draw the trends, runs from old to new along x, each level between two changes as a line."""
-    shown = drawn_trends(found)
+def history(trends: Sequence[Trend]) -> style.Picture:
+    """Draw the trends with a change first, then those of most runs: runs from old to new along x, levels as lines."""
+    shown = sorted(trends, key=lambda trend: (not trend.changes, -len(trend.frame)))[:MOST_PANELS]
     if not shown:
         return style.empty("nothing was measured twice yet")
     rows = math.ceil(len(shown) / COLUMNS)
@@ -294,54 +283,48 @@ def history(found: Sequence[Trend]) -> style.Picture:
     for axes in list(grid.flat)[len(shown) :]:
         axes.set_visible(False)
     figure.supxlabel("runs, oldest first (hollow: the sentinel was unusual)", fontsize=8.5, color=style.QUIET)
-    return figure.headed(
-        history_headline(found), history_headline(found) + ". " + ". ".join(_result(trend) for trend in shown) + "."
-    )
+    heading = _headline(trends)
+    return figure.headed(heading, ". ".join([heading, *map(_result, shown)]) + ".")
 
 
-def history_headline(found: Sequence[Trend]) -> str:
-    """Return the figure's result in a line."""
-    moved = sum(1 for trend in found if trend.found)
-    runs = len({run for trend in found for run in trend.frame["run"]})
-    looked = sum(1 for trend in found if not trend.why_not)
+def _headline(trends: Sequence[Trend]) -> str:
+    moved = sum(1 for trend in trends if trend.changes)
+    runs = len({run for trend in trends for run in trend.frame["run"]})
+    looked = sum(1 for trend in trends if not trend.why_not)
     if not looked:
-        return f"{write.count(runs)} runs: too few of a kind to look for changes"
-    return f"{write.count(runs)} runs: {moved or 'none'} of {write.count(looked)} trends changed level"
+        return f"{words.count(runs)} runs: too few of a kind to look for changes"
+    return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
 
 
 def _result(trend: Trend) -> str:
     if trend.why_not:
         return f"{trend.title}: {trend.why_not}"
-    if not trend.found:
+    if not trend.changes:
         return f"{trend.title}: no change"
-    return f"{trend.title}: {', '.join(_ratio(change.ratio) for change in trend.found)}"
+    return f"{trend.title}: {', '.join(_ratio(change.ratio) for change in trend.changes)}"
 
 
 def _ratio(ratio: float) -> str:
-    return f"{'+' if ratio > 1 else write.MINUS}{abs(ratio - 1):.0%}"
+    return f"{'+' if ratio > 1 else words.MINUS}{abs(ratio - 1):.0%}"
 
 
 def _panel(axes: Axes, trend: Trend) -> None:
-    frame = trend.frame
-    colour = style.colour_of(trend.subject)
-    x = range(len(frame))
-    values = frame["value"].to_numpy(float)
+    frame, colour = trend.frame, style.colour_of(trend.subject)
+    x, values = np.arange(len(frame)), frame["value"].to_numpy(float)
     disturbed = frame["disturbed"].to_numpy(bool)
     axes.plot(x, values, color=colour, linewidth=0.7, alpha=0.5)
-    for hollow in (False, True):
-        at = [place for place in x if disturbed[place] == hollow]
-        face = style.CARD if hollow else colour
-        axes.plot(at, values[at], "o", color=colour, markerfacecolor=face, markersize=4, linestyle="none")
-    edges = [0, *(change.index for change in trend.found), len(frame)]
-    levels = [trend.found[0].before, *(change.after for change in trend.found)] if trend.found else []
+    for chosen, face in ((~disturbed, colour), (disturbed, style.CARD)):
+        axes.plot(x[chosen], values[chosen], "o", color=colour, markerfacecolor=face, markersize=4, linestyle="none")
+    edges = [0, *(change.index for change in trend.changes), len(frame)]
+    levels = [trend.changes[0].before, *(change.after for change in trend.changes)] if trend.changes else []
     for left, right, level in zip(edges, edges[1:], levels, strict=False):
         axes.hlines(level, left - 0.4, right - 0.6, color=style.INK, linewidth=1.2)
-    for change in trend.found:
+    for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
         axes.annotate(_ratio(change.ratio), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
     if trend.metric == "achieved":
         axes.set_ylim(0, values.max() * 1.2)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+        axes.yaxis.set_major_formatter(style.axis_count)
         axes.yaxis.set_major_locator(MaxNLocator(4))
     else:
         style.latency_axis(axes, float(values.min()) * 0.9, float(values.max()) * 1.1)
@@ -352,54 +335,55 @@ def _panel(axes: Axes, trend: Trend) -> None:
     axes.set_title(trend.title.replace(", experiment", "\nexperiment"), fontsize=8.5)
 
 
-def trend_lines(found: Sequence[Trend]) -> list[str]:
+def trend_lines(trends: Sequence[Trend]) -> list[str]:
     """Return each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
-    changes = [(trend, change) for trend in found for change in trend.found]
+    changes = [(trend, change) for trend in trends for change in trend.changes]
     lines = []
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
-        by = write.percent_interval(abs(1 - change.ratio), *sizes)
+        by = words.percent_interval(abs(1 - change.ratio), *sizes)
         text = f"{trend.title} became {'higher' if change.ratio > 1 else 'lower'} by {by} with run {row['run']}: "
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
         text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
-        lines.append(write.sentence(text))
-    disturbed = sorted({str(run) for trend in found for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
+        lines.append(words.sentence(text))
+    disturbed = sorted({str(run) for trend in trends for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
-        lines.append(f"The machine was not as usual, by its sentinel, in {write.listed(disturbed)}.")
+        lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")
     return lines
 
 
-def trend_table(found: Sequence[Trend]) -> Table:
-    """Return every trend in a row: how many runs, the last figure, the median, and what changed."""
+def trend_table(trends: Sequence[Trend]) -> Table:
+    """Tabulate every trend: how many runs, the median, the last figure, and what changed."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
-        changed = (f"{_ratio(each.ratio)} with {trend.frame['run'].iloc[each.index]}" for each in trend.found)
+        changed = (f"{_ratio(change.ratio)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
         return (
             trend.title,
             trend.machine_class,
-            write.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
+            words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else ""),
             trend.written(float(values.median())),
             trend.written(float(values.iloc[-1])),
             trend.why_not or "; ".join(changed) or "no change",
         )
 
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
-    return Table("Trends", head, tuple(map(row, found)), numeric=False)
+    return Table("Trends", head, tuple(map(row, trends)), numeric=False)
 
 
 def history_section(run: Run) -> Section | None:
     """Return the trends of a run of experiment 08, which holds the history in frames of its own."""
-    found = trends_of(run)
-    if found is None:
+    trends = trends_of(run)
+    if trends is None:
         return None
-    data = pd.concat([trend.frame.assign(trend=trend.title) for trend in found], ignore_index=True) if found else None
+    frames = [trend.frame.assign(trend=trend.title) for trend in trends] or [pd.DataFrame({"run": []})]
+    shown = Shown(TRENDS, history(trends), pd.concat(frames, ignore_index=True))
     return Section(
         "history",
         "Trends by machine class",
         text="Only figures of one machine class, experiment, size, setting and about the same rate make one trend.",
-        figures=(Shown(TRENDS, history(found), data if data is not None else pd.DataFrame({"run": []})),),
-        tables=(trend_table(found),) if found else (),
+        figures=(shown,),
+        tables=(trend_table(trends),) if trends else (),
     )

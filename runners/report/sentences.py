@@ -1,4 +1,4 @@
-"""Sentences of answers: every typed value of an answer in words. The only place where an answer becomes English.
+"""Sentences of answers: every typed value of an answer in words. Nowhere else does an answer become English.
 
 `words_of` writes one piece of evidence, by its type; a type of an experiment's own registers its words with
 `words_of.register`.
@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import singledispatch
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
-from runners.analysis.quantities import Row, absolute, changed, signed
-from runners.readers import write
+from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
+from runners.analysis.quantities import Reason, Refusal, Row, absolute, changed, signed
 from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
@@ -23,23 +24,27 @@ from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
+#: Causes of a tail whose names are plural.
+_PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
+#: Said of a ratio of knees whose bound is higher than the quotient of the ends that stand with it.
+RATIO_TEXT = " (the ratio has an interval of its own: the ends of both knees are unlikely at once)"
 
 
 def _factor(value: float) -> str:
-    return f"{value:.3g}" if write.known(value) else write.UNKNOWN
+    return f"{value:.3g}" if words.known(value) else words.UNKNOWN
 
 
 _VALUE: dict[Unit, Callable[[float], str]] = {
-    Unit.LATENCY_US: write.latency,
-    Unit.RATE_RPS: write.rate,
-    Unit.SHARE: write.percent,
+    Unit.LATENCY_US: words.latency,
+    Unit.RATE_RPS: words.rate,
+    Unit.SHARE: words.percent,
     Unit.CHANGE: signed,
-    Unit.COUNT: write.count,
-    Unit.SIZE_BYTES: write.size,
-    Unit.TIME_S: write.seconds,
+    Unit.COUNT: words.count,
+    Unit.SIZE_BYTES: words.size,
+    Unit.TIME_S: words.seconds,
     Unit.FACTOR: _factor,
-    Unit.TIMES: lambda value: f"{_factor(value)}{write.NBSP}times",
-    Unit.CORES: lambda value: f"{_factor(value)}{write.NBSP}cores",
+    Unit.TIMES: lambda value: f"{_factor(value)}{words.NBSP}times",
+    Unit.CORES: lambda value: f"{_factor(value)}{words.NBSP}cores",
 }
 
 
@@ -53,11 +58,11 @@ def value_of(measure: Measure) -> str:
     if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
         return f"{written(measure.low)} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
-        return write.latency_interval(measure.value, measure.low, measure.high)
+        return words.latency_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.SHARE:
-        return write.percent_interval(measure.value, measure.low, measure.high)
+        return words.percent_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.CHANGE:
-        return write.change_interval(measure.value, measure.low, measure.high)
+        return words.change_interval(measure.value, measure.low, measure.high)
     return f"{written(measure.value)} ({written(measure.low)} to {written(measure.high)})"
 
 
@@ -79,55 +84,111 @@ def _(measure: Measure) -> str:
 
 @words_of.register
 def _(at: AtRate) -> str:
-    return f"{words_of(at.measure)} at {write.rate(at.rate_rps)} on {write.connections(at.connections)}"
+    return f"{words_of(at.measure)} at {words.rate(at.rate_rps)} on {words.connections(at.connections)}"
 
 
 @words_of.register
 def _(difference: Difference) -> str:
     row = difference.row
-    label = f"{difference.label} {row.quantity.label}".strip()
-    leads = f"{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if (cpu := difference.cpu) is not None else ""
+    cpu, of = difference.cpu, f"{difference.label} ".lstrip()
+    label = f"{of}{row.quantity.label}"
+    leads = f"{of}{cpu.quantity.label} {cpu.change}: {cpu.pair}; " if cpu is not None else ""
     if row.refused:
-        return f"{leads}{label} is not compared: {row.refused}"
+        return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} {row.change}: {row.pair}"
     if row.direction == Direction.SAME:
-        text = f"{label} is the same within {write.given_share(difference.margin)}: {row.change}"
+        text = f"{label} is the same within {words.given_share(difference.margin)}: {row.change}"
     if row.spill_over:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
         text += f"; in all threads {difference.all_threads.change}"
     if row.at_least:
         text += "; the generator was at its limit"
-    if write.known(difference.rate_rps):
-        text += f" at {write.rate(difference.rate_rps)} each"
+    if words.known(difference.rate_rps):
+        text += f" at {words.rate(difference.rate_rps)} each"
     if (medians := difference.alone) is not None and not medians.inconclusive:
         pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
-        text += f"; one load of each alone at {write.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
+        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
     return text
+
+
+def refusal_words(refusals: Iterable[Refusal]) -> str:
+    """Return why a difference is not compared: every reason once, with the sides that it holds for."""
+    sides: dict[str, list[str]] = {}
+    for refusal in refusals:
+        sides.setdefault(_refusal(refusal), []).append(facts.engine_name(refusal.side))
+    return words.listed(text.replace("{}", words.listed(names)) for text, names in sides.items())
+
+
+def _refusal(refusal: Refusal) -> str:
+    """Return a reason in words, with a pair of braces where its side stands."""
+    amounts = refusal.amounts
+    match refusal.reason:
+        case Reason.WITHIN_FLOOR:
+            return "neither lies beyond noise above a server that does nothing, loaded with them"
+        case Reason.NO_REFERENCE:
+            return (
+                "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
+            )
+        case Reason.GENERATOR_LIMITED:
+            return "the generator was at its limit with both"
+        case Reason.GENERATOR_LATE:
+            return f"the generator kept up to p{amounts[0]:g} only in {{}}"
+        case Reason.NEVER_STEADY:
+            return f"{{}} never became steady in {amounts[0]:g} seconds"
+        case Reason.FAILED:
+            return f"{words.percent(amounts[0])} of the responses of {{}} failed"
+        case Reason.JIT_UNFINISHED if amounts:
+            return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
+        case Reason.JIT_UNFINISHED:
+            return "JIT compilation of the server of {} was unfinished when the load ended"
+        case Reason.MACHINE:
+            return _machine_made(refusal)
+
+
+def _machine_made(refusal: Refusal) -> str:
+    if refusal.amounts:
+        counts = " of ".join(map(words.count, refusal.amounts))
+        names = words.listed(name for name, _ in refusal.causes)
+        return f"in {counts} measurements of {{}} the machine ({names}) explains most of the tail"
+    parts = [
+        f"{name} {'explain' if name in _PLURAL else 'explains'} {words.percent(share or 0.0)}"
+        for name, share in refusal.causes
+    ]
+    return f"{words.listed(parts)} of the tail of {{}}"
 
 
 @words_of.register
 def _(cost: Cost) -> str:
     worst = cost.worst.row
-    text = f"{cost.quantity.label} is worse in {write.count(cost.count)} of {write.count(cost.gaining)}"
+    text = f"{cost.quantity.label} is worse in {words.count(cost.count)} of {words.count(cost.gaining)}"
     return f"{text}, most with {facts.engine_name(worst.treatment)}: {worst.change}"
 
 
 @words_of.register
 def _(ratio: KneeRatio) -> str:
-    first, second = (f"{name} {knee_words(knee)}" for name, knee in zip(ratio.names, ratio.knees, strict=True))
-    change = ratio.change
-    text = f"{first} against {second}"
-    if change is not None:
-        open_ended = change.low <= -1 and change.high == math.inf
-        known = "" if open_ended else f" {changed(change.value, change.low, change.high)}"
-        text = f"only limits of the knees are known: {text}" if open_ended else f"knee{known}: {text}"
     pairs = list(zip(ratio.names, ratio.knees, strict=True))
+    text = " against ".join(f"{name} {knee_words(knee)}" for name, knee in pairs)
+    if (change := ratio.change) is not None:
+        if change.low <= -1 and change.high == math.inf:
+            text = f"only limits of the knees are known: {text}"
+        else:
+            own = RATIO_TEXT * _narrower(ratio)
+            text = f"knee {changed(change.value, change.low, change.high)}{own}: {text}"
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; no longer load confirmed {write.listed(unconfirmed)}" if unconfirmed else ""
-    missed = [f"{name} at {write.rate(knee.repeated_rps)}" for name, knee in pairs if write.known(knee.repeated_rps)]
+    text += f"; no longer load confirmed {words.listed(unconfirmed)}" if unconfirmed else ""
+    missed = [f"{name} at {words.rate(knee.repeated_rps)}" for name, knee in pairs if words.known(knee.repeated_rps)]
     found_higher = "longer loads missed the objective at lower rates than the short steps of the search had found"
-    return f"{text}; {found_higher}: {write.listed(missed)}" if missed else text
+    return f"{text}; {found_higher}: {words.listed(missed)}" if missed else text
+
+
+def _narrower(ratio: KneeRatio) -> bool:
+    """Return whether a lower bound of a ratio is higher than the quotient of the ends that stand with it."""
+    first, second = ratio.knees
+    change = ratio.change
+    if change is None or change.high != math.inf or not second.from_above:
+        return False
+    return change.low > first.low_rps / second.quoted_rps - 1
 
 
 def knee_words(knee: Knee) -> str:
@@ -137,28 +198,28 @@ def knee_words(knee: Knee) -> str:
 
 @words_of.register
 def _(rate: PublishedRate) -> str:
-    name, wanted = rate.workload.upper(), write.rate(rate.published_rps)
+    name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
-        return f"{name} here {write.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
+        return f"{name} here {words.rate(rate.closed_loop_rps)} in closed loop against published {wanted}"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 
 @words_of.register
 def _(change: ChangeWithRate) -> str:
     name = f"{facts.engine_name(change.subject)} {change.workload.upper()}"
-    rates = f"from {write.rate(change.low_rps)} to {write.rate(change.high_rps)}"
+    rates = f"from {words.rate(change.low_rps)} to {words.rate(change.high_rps)}"
     parts = [f"{category} {a.as_share} to {b.as_share}" for category, a, b in change.moved[:MOST_NAMED]]
     if not parts:
-        return f"{name} {rates}: no category changes by more than {write.percent(change.most)}"
-    return f"{name} {rates}: {write.listed(parts)}"
+        return f"{name} {rates}: no category changes by more than {words.percent(change.most)}"
+    return f"{name} {rates}: {words.listed(parts)}"
 
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"of the time that responses slower than {write.latency(tail.threshold_us)} waited beyond the usual"
+    slow = f"of the time that responses slower than {words.latency(tail.threshold_us)} waited beyond the usual"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
-    caused = f"{write.listed(parts)}; " if parts else ""
-    return f"{slow}, {caused}{write.percent(tail.unexplained)} has no recorded cause"
+    caused = f"{words.listed(parts)}; " if parts else ""
+    return f"{slow}, {caused}{words.percent(tail.unexplained)} has no recorded cause"
 
 
 @words_of.register
@@ -208,15 +269,15 @@ def needed_words(answer: Answer) -> str:
     """Return what an inconclusive answer would take; empty for any other."""
     if answer.needed is None:
         return ""
-    count = write.count(answer.needed_count) if answer.needed_count else "more"
+    count = words.count(answer.needed_count) if answer.needed_count else "more"
     return _NEEDED[answer.needed].format(count=count)
 
 
 def basis_words(answer: Answer) -> str:
     """Return what an answer rests on: 6 fresh starts of each, 2 published outputs."""
     if answer.basis in _BASIS:
-        return _BASIS[answer.basis].format(count=write.count(answer.count))
-    return write.several(answer.count, answer.basis.value) if answer.count else ""
+        return _BASIS[answer.basis].format(count=words.count(answer.count))
+    return words.several(answer.count, answer.basis.value) if answer.count else ""
 
 
 def why_unknown(answered: Answered) -> str:
@@ -241,9 +302,3 @@ def verdict_words(answered: Answered) -> str:
 def effect_words(answered: Answered) -> str:
     """Return what was measured, in one line, for tables and other reports."""
     return why_unknown(answered) or evidence_of(answered.answer)
-
-
-__all__ = [
-    "basis_words", "effect_words", "evidence_of", "knee_words", "needed_words", "value_of", "verdict_words",
-    "why_unknown", "words_of",
-]  # fmt: skip

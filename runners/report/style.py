@@ -7,13 +7,13 @@ same input gives the same bytes.
 
 from __future__ import annotations
 
-import functools
 import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -25,13 +25,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.facts import ENGINE_NAMES
 from runners.design.setting import ENGINES
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.report import tables
 
@@ -118,24 +118,20 @@ RC: Any = {
 PNG_DPI, POINTS_AN_INCH = 144, 72
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
-P = ParamSpec("P")
-T = TypeVar("T")
+
+@contextmanager
+def lab_settings() -> Iterator[None]:
+    """Draw or save with the lab's settings, whatever a notebook has set."""
+    with mpl.rc_context(), warnings.catch_warnings():
+        # A frame's name may hold letters that the font lacks; they are drawn as boxes.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        yield
 
 
-def styled(make: Callable[P, T]) -> Callable[P, T]:
-    """Decorates a function that draws or saves: it runs with the lab's settings, whatever a notebook has set."""
-
-    @functools.wraps(make)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        with mpl.rc_context(), warnings.catch_warnings():
-            # A frame's name may hold letters that the font lacks; they are drawn as boxes.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            mpl.rcdefaults()
-            mpl.rcParams.update(RC)
-            return make(*args, **kwargs)
-
-    return run
-
+#: Decorates a function that draws or saves.
+styled = lab_settings()
 
 HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bold"), 0.01
 
@@ -156,11 +152,11 @@ def broken(heading: str, width_in: float) -> list[str]:
 class Picture(Figure):
     """A figure in the lab's look that a notebook shows without pyplot. `alt` says in words what it shows.
 
-    The layout is computed when it is first saved, unless it is `arranged` by whoever draws it.
+    The layout is computed when it is first saved.
     """
 
-    def __init__(self, width_in: float = 8.4, height_in: float = 4.4, *, arranged: bool = False) -> None:
-        super().__init__(figsize=(width_in, height_in), layout=None if arranged else "constrained")
+    def __init__(self, width_in: float = 8.4, height_in: float = 4.4) -> None:
+        super().__init__(figsize=(width_in, height_in), layout="constrained")
         FigureCanvasAgg(self)
         self.alt = ""
 
@@ -204,7 +200,7 @@ Series = tuple[str, str, Sequence[float]]
 @styled
 def bars(
     labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
-    marks: Sequence[tuple[str, float | None, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
+    marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
     """Draw values as level bars, one of each series a row, each with its number.
 
@@ -212,7 +208,7 @@ def bars(
     """
     figure = Picture(8.4, 1.6 + 0.4 * max(1, len(labels)))
     axes = figure.add_subplot()
-    height, most = 0.72 / len(series), [1e-9]
+    height, most = 0.72 / len(series), [1e-9, *(at for _, at, _, _ in marks)]
     for index, (name, colour, values) in enumerate(series):
         places = [place + (index - (len(series) - 1) / 2) * height for place in range(len(labels))]
         known = [value if math.isfinite(value) else 0.0 for value in values]
@@ -225,14 +221,12 @@ def bars(
     for place, (low, high) in enumerate(ends):
         axes.plot([low, high], [place, place], color=INK, linewidth=1.6)
     for name, at, colour, dash in marks:
-        if at is not None and math.isfinite(at):
-            axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
-            most.append(at)
+        axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
     axes.set_yticks(range(len(labels)), [plain(label, 32) for label in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(0, 1.16 * max(most))
     axes.grid(visible=False, axis="y")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_count(value)))
+    axes.xaxis.set_major_formatter(axis_count)
     axes.set_xlabel(axis)
     legend(figure, 4, 8)
     return figure.headed(heading)
@@ -249,9 +243,7 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def svg(figure: Figure, name: str) -> str:
-    """Return the figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of other
-    figures.
-    """
+    """Return the figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of others."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     figure.set_layout_engine(None)
@@ -268,7 +260,7 @@ def svg(figure: Figure, name: str) -> str:
 
 
 def plain(text: object, limit: int = 90) -> str:
-    """`text` as one short line without control characters, safe as a label."""
+    """Return `text` as one short line without control characters, safe as a label."""
     line = _CONTROL.sub(" ", str(text)).strip()
     line = line if len(line) <= limit else line[: limit - 1] + "…"
     return line or "?"
@@ -300,12 +292,12 @@ def colour_of(engine: str) -> str:
 
 
 def colours_of(engines: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each in one figure: its own, or a spare one where another of them has that already."""
-    found: dict[str, str] = {}
+    """Return a colour for each engine of one figure: its own, or a spare one where another of them has that already."""
+    colours: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
-        own, taken = colour_of(engine), set(found.values())
-        found[engine] = next((colour for colour in (own, *SPARE, *FURTHER) if colour not in taken), own)
-    return found
+        own, taken = colour_of(engine), set(colours.values())
+        colours[engine] = next((colour for colour in (own, *SPARE, *FURTHER) if colour not in taken), own)
+    return colours
 
 
 def engine_name(engine: str) -> str:
@@ -320,13 +312,18 @@ def name_of(step: Step) -> str:
     return f"{title} {plain(step.workload.upper(), 12)}"
 
 
+def workloads(steps: Iterable[Step]) -> str:
+    """Return what these steps sent: PUT/GET."""
+    return "/".join(dict.fromkeys(plain(step.workload.upper(), 12) for step in steps)) or "Latency"
+
+
 def category_colour(category: str) -> str:
     """Return the colour of a category of stacks."""
     return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
 
 
 def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
-    """A small label to the right of the end of a bar."""
+    """Write a small label to the right of the end of a bar."""
     axes.annotate(text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5)
 
 
@@ -338,8 +335,8 @@ def is_dark(colour: str) -> bool:
     return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
 
 
-def axis_time(value_us: float) -> str:
-    """Return a tick of a latency axis: 50 us, 1 ms, 2 s."""
+def axis_time(value_us: float, _place: float = 0) -> str:
+    """Return a tick of a latency axis: 50 us, 1 ms, 2 s. A formatter of matplotlib."""
     if not math.isfinite(value_us):
         return ""
     for scale, unit in ((1e6, "s"), (1e3, "ms")):
@@ -348,15 +345,15 @@ def axis_time(value_us: float) -> str:
     return f"{value_us:g} us"
 
 
-def axis_count(value: float) -> str:
-    """A tick of a count or rate axis: 500, 12 000, 1.5 M."""
+def axis_count(value: float, _place: float = 0) -> str:
+    """Return a tick of an axis of counts or rates: 500, 12 000, 1.5 M. A formatter of matplotlib."""
     if abs(value) >= 1e6:
         return f"{value / 1e6:g} M"
     return f"{value:,.0f}".replace(",", " ") if abs(value) >= 10 else f"{value:g}"
 
 
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
-    """A logarithmic y axis of latency, with a little room around; labels at 1, 2 and 5 where there are few decades."""
+    """Make y logarithmic, of latency, with a little room around; labels at 1, 2 and 5 where there are few decades."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set_yscale("log")
     axes.yaxis.set_gid("latency")
@@ -364,7 +361,7 @@ def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
     decades = math.log10(high / low)
     subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
     axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=30))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: axis_time(value)))
+    axes.yaxis.set_major_formatter(axis_time)
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
@@ -372,15 +369,13 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 
 
 def percentile_axis(axes: Axes, most: float) -> None:
-    """An x axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
+    """Make x the axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
     axes.set_xscale("log")
     axes.xaxis.set_gid("percentile")
     axes.set_xlim(1, max(most, 2.5))
-    ticks = [1 / (1 - p) for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001]
-    labels = {round(tick, 3): f"{100 * p:.8g} %" for tick, p in zip(ticks, PERCENTILE_TICKS, strict=False)}
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_minor_locator(FixedLocator([]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: labels.get(round(value, 3), "")))
+    labels = {1 / (1 - p): f"{100 * p:.8g} %" for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001}
+    axes.set_xticks(list(labels), list(labels.values()))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("percentile (axis: 1/(1-p))")
 
 
@@ -393,41 +388,41 @@ def is_own(floor: Step, loads: Sequence[Step]) -> bool:
     return any(instrument.taken_at(floor, load) for load in loads)
 
 
-def label(floor: Step, loads: Sequence[Step]) -> str:
+def floor_label(floor: Step, loads: Sequence[Step]) -> str:
     """Return what a legend says of a floor: of one that was taken elsewhere, at which rate."""
     return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {instrument.where_taken(floor)}"
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
-    """Draw the floor's percentiles across a plot of these loads, each with its value; gives the legend's entry.
+    """Draw the floor's percentiles across a plot of these loads, each with its value; return the legend's entry.
 
     For plots whose y axis is latency in microseconds. Call it when the limits of that axis are set: they are kept, and
     a line beyond them is left out. What lies below the lowest is shaded where the floor was taken at the load's rate
     and connections; another floor is a thin line. None where there is no floor to quote.
     """
-    found = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
-    if floor is None or not found:
+    quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
+    if floor is None or not quoted:
         return None
     at_load = is_own(floor, loads)
     drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": "-" if at_load else DOTTED}
     low, high = axes.get_ylim()
     if at_load:
-        axes.axhspan(low, found[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
-    within = [(level, us) for level, us in found if low < us < high]
+        axes.axhspan(low, quoted[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
+    within = [(level, us) for level, us in quoted if low < us < high]
     for place, (level, us) in enumerate(within):
         axes.axhline(us, zorder=1, **drawn)
         # Beyond the end of the axis, where no curve is; the lower of two stands below its line.
-        text = f"floor {write.level(level)}\n{tables.latency(us)}"
-        place_of = "center" if len(within) == 1 else "bottom" if place else "top"
+        text = f"floor {words.level(level)}\n{tables.latency(us)}"
+        anchored = "center" if len(within) == 1 else "bottom" if place else "top"
         axes.annotate(
-            text, (1, us), (3, 0), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET, va=place_of,
+            text, (1, us), (3, 0), ("axes fraction", "data"), "offset points", fontsize=6.5, color=QUIET, va=anchored,
             linespacing=1.0, annotation_clip=False,
         )  # fmt: skip
     axes.set_ylim(low, high)
-    return Line2D([], [], label=label(floor, loads), **drawn)
+    return Line2D([], [], label=floor_label(floor, loads), **drawn)
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return the floor's median, for the limits of an axis: none where there is no floor to quote."""
+    """Return the floor's median in us, for the limits of an axis; nothing where there is no floor to quote."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -1,4 +1,4 @@
-"""Tables, figures and sections of a report as plain values; numbers as cells, as `readers.write` has them, or a dash.
+"""Tables, figures and sections of a report as plain values; cells hold numbers as `runners.words` writes them.
 
 The templates turn tables into HTML and Markdown, which escape each cell: Markdown as code-hosting sites and notebooks
 render it, where values are escaped unless marked as Markdown.
@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pandas as pd
 
+from runners import words
 from runners.errors import UNPRINTABLE
-from runners.readers import write
 from runners.readers.run import Step
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from runners.report.flamegraph import FlameGraph
     from runners.report.style import Picture
 
-NONE = write.DASH
+NONE = words.DASH
 
 
 def value(number: Any) -> float:
-    """A float from whatever a frame or a JSON file holds; NaN for what is no number."""
+    """Return a float from whatever a frame or a JSON file holds; NaN for what is no number."""
     try:
         return float(number)
     except (TypeError, ValueError):
@@ -37,18 +37,18 @@ def value(number: Any) -> float:
 
 
 def _quantity(written: Callable[..., str]) -> Callable[..., str]:
-    """Write quantities as cells do: whatever a frame holds, and a dash for what is not known."""
+    """Return a writer of whatever a frame holds, with a dash for what is not known."""
 
     def quantity(*numbers: Any) -> str:
         text = written(*map(value, numbers))
-        return NONE if text == write.UNKNOWN else text
+        return NONE if text == words.UNKNOWN else text
 
     return quantity
 
 
-count, rate, latency = _quantity(write.count), _quantity(write.rate), _quantity(write.latency)
-share, share_interval = _quantity(write.percent), _quantity(write.percent_interval)
-size, seconds = _quantity(write.size), _quantity(write.seconds)
+count, rate, latency = _quantity(words.count), _quantity(words.rate), _quantity(words.latency)
+share, share_interval = _quantity(words.percent), _quantity(words.percent_interval)
+size, seconds, number = _quantity(words.size), _quantity(words.seconds), _quantity(words.number)
 
 
 class Linked(str):
@@ -117,13 +117,14 @@ class Section:
 def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:
     """Return the figure with the spectra of its steps, and whatever more was drawn, as its data."""
     data = pd.concat([*(step.frames["spectrum"].assign(step=step.name) for step in steps), *more], ignore_index=True)
-    return Shown(anchor, picture, data[["step", *(name for name in data.columns if name != "step")]])
+    data.insert(0, "step", data.pop("step"))
+    return Shown(anchor, picture, data)
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
 _BULLET = re.compile(r"^(\s*)([-+=])")
 _NUMBERED = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
-_AUTOLINK = re.compile(r"(?i)\b(https?|ftp)(://)|\b(www)(\.)")
+_AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.")
 
 
 class Markdown(str):
@@ -133,21 +134,19 @@ class Markdown(str):
 
 
 def escape(value: object) -> str:
-    """`value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
+    """Return `value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
     if isinstance(value, Markdown):
         return value
     text = UNPRINTABLE.sub("", str(value).replace("\t", " "))
     text = " ".join(text.split("\n")).replace("&", "&amp;")
     text = _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\>", "&gt;")
-    text = _AUTOLINK.sub(
-        lambda found: f"{found[1] or found[3]}&#{ord((found[2] or found[4])[0])};{(found[2] or found[4])[1:]}", text
-    )
+    text = _AUTOLINK.sub(lambda link: link[0].replace(":", "&#58;").replace(".", "&#46;"), text)
     text = _NUMBERED.sub(r"\1\\\2", text)
     return _BULLET.sub(r"\1\\\2", text)
 
 
 def fenced(text: str, language: str = "") -> Markdown:
-    """`text` as a code block whose fence is longer than any run of backticks in it."""
+    """Return `text` as a code block whose fence is longer than any run of backticks in it."""
     text = UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -170,13 +169,8 @@ def _cell(cell: str, place: Callable[[str], str | None]) -> str:
 
 
 def bold(value: object) -> Markdown:
-    """`value` in bold."""
+    """Return `value` in bold."""
     return Markdown(f"**{escape(value)}**")
-
-
-def italic(value: object) -> Markdown:
-    """`value` in italics."""
-    return Markdown(f"*{escape(value)}*")
 
 
 def path(target: str) -> Markdown:

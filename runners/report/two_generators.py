@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from matplotlib.axes import Axes
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import PAIRED
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.report import style
 from runners.report.latency import Curve, curve
@@ -29,19 +29,19 @@ def two_generators_section(run: Run) -> Section | None:
 
 
 def _text(readings: TwoReadings) -> str:
-    load = f"{facts.title(readings.loads[0])} at {write.rate(readings.rate_rps)}"
+    load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
     rounds = readings.median.rounds
-    counted = f"{write.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
+    counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
     text = (
         f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on "
-        f"{write.connections(readings.connections)}, on one warm server, by both generators in random order; "
+        f"{words.connections(readings.connections)}, on one warm server, by both generators in random order; "
         f"{counted}."
     )
     if readings.tick_us is not None:
-        tick = write.latency(readings.tick_us)
         text += (
-            f" wrk2's percentiles climb evenly over {tick}: it wakes by the millisecond, so that requests leave late."
+            f" wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}: it wakes by the millisecond, "
         )
+        text += "so that requests leave late."
     return text
 
 
@@ -59,10 +59,12 @@ def _words(readings: TwoReadings) -> str:
 
 def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
-    added, sign = difference.added_us, -1.0 if difference.added_us.value < 0 else 1.0
-    low, high = sorted((sign * added.low, sign * added.high))
-    text = write.latency_interval(sign * added.value, low, high)
-    return f"{write.level(difference.level)} {text} {'lower' if sign < 0 else 'higher'}"
+    added = difference.added_us
+    if added.value < 0:
+        text = f"{words.latency_interval(-added.value, -added.high, -added.low)} lower"
+    else:
+        text = f"{words.latency_interval(added.value, added.low, added.high)} higher"
+    return f"{words.level(difference.level)} {text}"
 
 
 @style.styled
@@ -74,10 +76,9 @@ def two_generators(steps: Iterable[Step]) -> style.Picture:
         return style.empty("no load of two generators to draw")
     figure = style.Picture(8.4, 4.4)
     axes = figure.add_subplot()
-    named = set[str]()
+    labels = {line.label: line for line in reversed(lines)}  # a generator once, by its first round
     for line in lines:
-        label = None if line.label in named else line.label
-        named.add(line.label)
+        label = line.label if labels[line.label] is line else None
         axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=label)
     for difference in readings.differences:
         _mark(axes, difference)
@@ -99,7 +100,7 @@ def _mark(axes: Axes, difference: Difference) -> None:
     x, added_us = 1 / (1 - difference.level), difference.added_us.value
     arrow = {"arrowstyle": "<->", "color": style.INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (x, difference.wrk2_us), (x, difference.truepace_us), arrowprops=arrow)
-    text = f"{'+' if added_us >= 0 else write.MINUS}{write.latency(abs(added_us))}"
+    text = f"{'+' if added_us >= 0 else words.MINUS}{words.latency(abs(added_us))}"
     middle = (x, (difference.truepace_us * difference.wrk2_us) ** 0.5)
     axes.annotate(text, middle, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5, color=style.INK)
 
@@ -108,7 +109,7 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
     """Yield what each generator printed of its first round, under a title."""
     for step in run.find(kind=PAIRED):
         if step.record.round == 1 and (text := step.folder.console_text()):
-            load = f"{write.rate(facts.offered_rps(step))} on {write.connections(step.record.connections)}"
+            load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
             yield f"What {facts.tool(step)} printed ({load})", text
 
 

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import TimerFit, fitted_line
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
@@ -29,9 +30,9 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 
 def floor_section(run: Run) -> Section | None:
-    """Return what every generator reads of a server that does nothing."""
-    found = instrument.floors(run.steps)
-    if not instrument.points(found):
+    """Return what every generator reads of a server that does nothing, or None."""
+    measured = instrument.floors(run.steps)
+    if not instrument.points(measured):
         return None
     rows = [
         {
@@ -40,7 +41,7 @@ def floor_section(run: Run) -> Section | None:
             **{f"p{level:g}_us": at.value if (at := facts.at(step, level / 100)) else math.nan for level in (50, 99)},
             "cpu_s_a_million": instrument.cpu_s_a_million(step),
         }
-        for floor in found for step in floor.good
+        for floor in measured for step in floor.good
     ]  # fmt: skip
     shown = Shown(generators.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
     return Section(
@@ -54,7 +55,7 @@ def floor_section(run: Run) -> Section | None:
 
 
 def staircase_section(run: Run) -> Section | None:
-    """wrk2's tick in its own spectrum, here or as published."""
+    """Return wrk2's tick in its own spectrum, here or as published; None in a run without rounds."""
     steps = run.find(kind="round")
     if not steps:
         return None
@@ -72,15 +73,14 @@ def staircase_section(run: Run) -> Section | None:
     else:
         text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
     if (line := fitted_line(output.spectrum_frame())) is not None:
-        text += f", which climbs over {write.latency(line.width_us)} at {write.rate(output.rate_rps)}"
-    return Section("timer", "The timer", write.sentence(text), (shown,))
+        text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
+    return Section("timer", "The timer", words.sentence(text), (shown,))
 
 
 def stall_section(run: Run) -> Section | None:
-    """Return what each generator says of a server that stalled."""
+    """Return what each generator says of a server that stalled, or None."""
     steps = run.find(kind="stall")
-    seen = stalls(steps)
-    if not seen:
+    if not stalls(steps):
         return None
     shown = with_spectra(generators.STALL, stall(steps), steps)
     return Section(
@@ -97,20 +97,21 @@ def _place(floor: Floor) -> tuple[int, float | None]:
 
 
 def cpu_section(run: Run) -> Section | None:
-    """Return what the generators themselves cost."""
-    found = [floor for floor in instrument.floors(run.steps) if floor.good]
-    if not found:
+    """Return what the generators themselves cost, or None."""
+    measured = [floor for floor in instrument.floors(run.steps) if floor.good]
+    if not measured:
         return None
-    tools = list(dict.fromkeys(floor.tool for floor in found))
-    places = list(dict.fromkeys(_place(floor) for floor in found))
-    costs = {(floor.tool, *_place(floor)): floor.cpu_s_a_million() for floor in found}
+    tools = list(dict.fromkeys(floor.tool for floor in measured))
+    places = list(dict.fromkeys(_place(floor) for floor in measured))
+    costs = {(floor.tool, *_place(floor)): floor.cpu_s_a_million() for floor in measured}
 
     def cell(cost: Bounded | None) -> str:
         if cost is None:
             return tables.NONE
-        return f"{write.number(cost.value)} ({write.number(cost.low)}{write.DASH}{write.number(cost.high)})"
+        value, low, high = map(words.number, (cost.value, cost.low, cost.high))
+        return f"{value} ({low}{words.DASH}{high})" if cost.bounded else value
 
-    head = (f"{write.rate(r) if r else 'closed loop'} on {write.connections(c)}" for c, r in places)
+    head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
     rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
     note = (
         "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
@@ -139,27 +140,25 @@ def colour_of(tool: str) -> str:
     return COLOURS.get(tool, style.QUIET)
 
 
-def _lead(found: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
+def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
     """Return the highest rate on the fewest connections, and what each generator reads there."""
-    points = instrument.points(found)
+    points = instrument.points(measured)
     if not points:
         return None
     fewest = min(connections for connections, _ in points)
     rate = max(rate for connections, rate in points if connections == fewest)
-    return fewest, rate, instrument.at_point(found, fewest, rate)
+    return fewest, rate, instrument.at_point(measured, fewest, rate)
 
 
-def floors_title(found: Sequence[Floor]) -> str:
-    """Return the result: the medians at the highest rate on the fewest connections, of the generators that findings
-    name.
-    """
-    if (lead := _lead(found)) is None:
+def floors_title(measured: Sequence[Floor]) -> str:
+    """Return the medians of truepace and of the simplest client at the highest rate on the fewest connections."""
+    if (lead := _lead(measured)) is None:
         return "No floor was measured"
     connections, rate, by_tool = lead
     reference = instrument.reference_of(by_tool)
     named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-    medians = [f"{label_of(floor.tool)} {write.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-    return f"p50 at {write.rate(rate)} on {write.connections(connections)}: {', '.join(medians)}"
+    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    return f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
 
 
 def _row(axes: Axes, floor: Floor, y: float) -> None:
@@ -170,8 +169,8 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
         return
     axes.plot([p50.value, p99.value], [y, y], color=colour, linewidth=1, alpha=0.45)
     for level, value, face in ((0.5, p50, colour), (0.99, p99, style.CARD)):
-        each = [one.value for step in floor.good if (one := facts.at(step, level)) is not None]
-        axes.scatter(each, [y + 0.24] * len(each), s=7, color=colour, alpha=0.45, linewidths=0)
+        rounds = [bounded.value for step in floor.good if (bounded := facts.at(step, level)) is not None]
+        axes.scatter(rounds, [y + 0.24] * len(rounds), s=7, color=colour, alpha=0.45, linewidths=0)
         axes.plot([value.low, value.high], [y, y], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
         axes.scatter([value.value], [y], s=38, facecolor=face, edgecolor=colour, linewidths=1.5, zorder=3)
     text = f"{tables.latency(p50.value)}  /  {tables.latency(p99.value)}"
@@ -185,29 +184,26 @@ def floors(steps: Sequence[Step]) -> style.Picture:
     The thick bar is the interval over the rounds, small dots are the rounds. wrk, which has no rate, stands in the last
     panel of its number of connections.
     """
-    found = instrument.floors(steps)
+    measured = instrument.floors(steps)
     panels: list[tuple[str, list[Floor]]] = []
-    points = instrument.points(found)
+    points = instrument.points(measured)
     for index, (connections, rate) in enumerate(points):
-        group = list(instrument.at_point(found, connections, rate).values())
-        last = all(other != connections for other, _ in points[index + 1 :])
-        if last:
-            group += [floor for floor in found if floor.closed and floor.connections == connections]
-        panels.append((f"{write.connections(connections)}, {write.rate(rate)}", group))
+        group = list(instrument.at_point(measured, connections, rate).values())
+        if all(other != connections for other, _ in points[index + 1 :]):  # the last of these connections
+            group += [floor for floor in measured if floor.closed and floor.connections == connections]
+        panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
     if not panels:
         return style.empty("no floor to draw")
-    count = sum(len(group) for _, group in panels)
-    figure = style.Picture(8.4, 1.3 + _ROW_IN * count + 0.42 * len(panels))
     ratios = [len(group) + 0.6 for _, group in panels]
+    figure = style.Picture(8.4, 1.3 + sum(_ROW_IN * len(group) + 0.42 for _, group in panels))
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
     for axes, (heading, group) in zip(grid[:, 0], panels, strict=True):
         for y, floor in enumerate(group):
             _row(axes, floor, float(y))
         names = []
         for floor in group:
-            reached = floor.achieved()
-            closed = f", closed loop: {write.rate(reached.value)}" if floor.closed and reached else ""
-            names.append(label_of(floor.tool) + closed.replace(", ", "\n", 1))
+            reached = floor.achieved() if floor.closed else None
+            names.append(label_of(floor.tool) + (f"\nclosed loop: {words.rate(reached.value)}" if reached else ""))
         axes.set_yticks(range(len(group)), names)
         axes.set_ylim(len(group) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
@@ -218,10 +214,11 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         )
     bottom = grid[-1][0]
     bottom.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
-    bottom.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
+    bottom.xaxis.set_major_formatter(style.axis_time)
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    return figure.headed(floors_title(found), f"Floors of the generators. {floors_title(found)}.")
+    heading = floors_title(measured)
+    return figure.headed(heading, f"Floors of the generators. {heading}.")
 
 
 UP_TO = 0.95
@@ -241,19 +238,19 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 
 def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
-    """Return the result: who climbs, and how straight."""
+    """Return which spectra climb in a straight line, and over how much."""
     if not ticks:
         return "No generator shows a tick: latencies are flat in the percentile"
-    widths = [f"{name} ({write.latency(line.width_us)})" for name, line in ticks]
+    widths = [f"{name} ({words.latency(line.width_us)})" for name, line in ticks]
     verb = "climbs" if len(widths) == 1 else "climb"
-    return f"{write.listed(widths)} {verb} in a straight line: a timer of 1{write.NBSP}ms"
+    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
 
 
 def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
-    """A stair a tenth of the requests: all of the same height."""
+    """Draw a stair a tenth of the requests: all of the same height."""
     at = np.arange(0, _STEPS) / _STEPS
     axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-    text = f"each 10 % adds {write.latency(line.width_us / _STEPS)}"
+    text = f"each 10 % adds {words.latency(line.width_us / _STEPS)}"
     middle = (0.5, line.start_us + line.width_us * 0.5)
     axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
 
@@ -269,7 +266,7 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     ]
     if published is not None:
         dotted: Any = (0, (1, 1.2))
-        name = f"published (wrk2, {write.rate(published.rate_rps)})"
+        name = f"published (wrk2, {words.rate(published.rate_rps)})"
         curves.append((name, published.spectrum_frame(), style.INK, dotted))
     if not curves:
         return style.empty("no spectrum to draw")
@@ -289,8 +286,8 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.35 * max(tops[True] or tops[False]))
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_time(value)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.yaxis.set_major_formatter(style.axis_time)
     axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
     axes.set_ylabel("response time (linear)")
     style.legend(figure, 5)
@@ -301,21 +298,22 @@ def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> 
 _DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "truepace": "-", "wrk2": "-"}
 _WIDTHS = {"truepace": 2.6, "wrk2": 2.2}
 _POINTS = 400
+_Values = npt.NDArray[np.float64]
 
 
 def stall_title(seen: Sequence[Stall]) -> str:
-    """Return the result: the part of the waits that each generator with a schedule counts."""
-    paced = [one for one in ordered(seen) if write.known(one.seen_share)]
-    parts = [f"{label_of(one.tool)} {write.percent(one.seen_share)}" for one in paced]
+    """Return the part of the waits that each generator with a schedule counts."""
+    paced = [load for load in ordered(seen) if words.known(load.seen_share)]
+    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in paced]
     return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
 
 
-def _strip(axes: Axes, one: Stall, length_s: float) -> None:
-    """The server over the time of the load: running, stalled."""
+def _strip(axes: Axes, load: Stall, length_s: float) -> None:
+    """Draw the server over the time of the load: running, stalled."""
     axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
-    for freeze in one.freezes:
+    for freeze in load.freezes:
         axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
-        text = f"frozen\n{write.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
+        text = f"frozen\n{words.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
         middle = freeze.at_s + freeze.length_s / 2
         axes.text(middle, 0.5, text, ha="center", va="center", fontsize=8, color=style.INK)
     axes.text(0.02 * length_s, 0.5, "server\nruns", va="center", fontsize=8, color=style.INK)
@@ -328,41 +326,39 @@ def _strip(axes: Axes, one: Stall, length_s: float) -> None:
 
 def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
     waits = np.linspace(0.01 * longest_s, longest_s * 1.02, _POINTS)
-    paced = [one for one in seen if write.known(one.rate_rps)]
+    paced = [load for load in seen if words.known(load.rate_rps)]
     if paced:
-        best = next((one for one in paced if write.known(one.censored)), paced[0])
-        expected = [best.expected_above(wait) for wait in waits]
+        best = next((load for load in paced if words.known(load.censored)), paced[0])
+        expected = np.array([best.expected_above(wait) for wait in waits])
         axes.plot(
             waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",
             label="must wait, by the schedule",
         )  # fmt: skip
-        _lost(axes, paced, best, waits)
-    for one in reversed(ordered(seen)):
-        colour = colour_of(one.tool)
-        counted = np.array([one.counted_above(wait) for wait in waits])
+        _lost(axes, paced, waits, expected)
+    for load in reversed(ordered(seen)):
+        colour, label = colour_of(load.tool), label_of(load.tool)
+        counted = np.array([load.counted_above(wait) for wait in waits])
         if np.isfinite(counted).any():
             axes.plot(
-                waits, counted, color=colour, linestyle=_DASHES.get(one.tool, "-"),
-                linewidth=_WIDTHS.get(one.tool, 1.8), label=label_of(one.tool),
+                waits, counted, color=colour, linestyle=_DASHES.get(load.tool, "-"),
+                linewidth=_WIDTHS.get(load.tool, 1.8), label=label,
             )  # fmt: skip
         else:
-            axes.plot([0, one.max_us / 1e6], [1, 1], color=colour, linewidth=2)
-            axes.scatter(
-                [one.max_us / 1e6], [1], color=colour, s=30, zorder=4, label=f"{label_of(one.tool)} (its longest)"
-            )
+            longest_wait_s = load.max_us / 1e6
+            axes.plot([0, longest_wait_s], [1, 1], color=colour, linewidth=2)
+            axes.scatter([longest_wait_s], [1], color=colour, s=30, zorder=4, label=f"{label} (its longest)")
     axes.set_xlim(0, longest_s * 1.04)
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: style.axis_count(value)))
+    axes.yaxis.set_major_formatter(style.axis_count)
     axes.set_xlabel("response time (s)")
     axes.set_ylabel("requests that took longer")
 
 
-def _lost(axes: Axes, paced: Sequence[Stall], best: Stall, waits: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    """What wrk2's distribution lacks, where it lacks much."""
-    wrk2 = next((one for one in paced if one.tool == "wrk2" and one.seen_share < 0.9), None)
+def _lost(axes: Axes, paced: Sequence[Stall], waits: _Values, expected: _Values) -> None:
+    """Mark what wrk2's distribution lacks of the waits that are expected, where it lacks much."""
+    wrk2 = next((load for load in paced if load.tool == "wrk2" and load.seen_share < 0.9), None)
     if wrk2 is None:
         return
-    expected = np.array([best.expected_above(wait) for wait in waits])
     counted = np.array([wrk2.counted_above(wait) for wait in waits])
     axes.fill_between(waits, counted, expected, color=colour_of("wrk2"), alpha=0.07, linewidth=0)
     middle = len(waits) * 2 // 5
@@ -382,10 +378,10 @@ def stall(steps: Sequence[Step]) -> style.Picture:
         return style.empty("no stall was measured")
     figure = style.Picture(8.4, 5.4)
     strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
-    shown = next((one for one in seen if one.tool == "truepace"), seen[0])
+    shown = next((load for load in seen if load.tool == OURS), seen[0])
     ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
     _strip(strip, shown, max(ends, default=1.0))
-    _waits(waits, seen, max(one.longest_s for one in seen))
+    _waits(waits, seen, max(load.longest_s for load in seen))
     style.legend(figure, 3)
-    about = f"Requests that took longer than a time, of a server that was frozen. {stall_title(seen)}."
-    return figure.headed(stall_title(seen), about)
+    heading = stall_title(seen)
+    return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")

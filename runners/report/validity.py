@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from runners.readers import write
+from runners import words
 from runners.report.sentences import words_of
 from runners.results.checks import About, Check, Consequence
 from runners.results.conclusion import Conclusion
@@ -41,42 +41,52 @@ _FAILED: dict[About, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def check_words(check: Check, with_values: bool = True) -> str:
-    """Return a failed check in a sentence: what failed, where, the worst values, and what follows."""
-    failed, follows = _FAILED.get(check.about, (check.about.value, "see conclusions.json"))
-    where = f" in {check.place}" if check.place else ""
+def check_words(*checks: Check, with_values: bool = True) -> str:
+    """Return failed checks of one kind in a sentence: what failed, in which places, the worst values, what follows."""
+    failed, follows = _FAILED.get(checks[0].about, (checks[0].about.value, "see conclusions.json"))
+    places = [part for check in checks if (part := _place_words(check, with_values))]
+    return words.sentence(f"{failed}{' ' if places else ''}{words.listed(places)}; {follows}")
+
+
+def _place_words(check: Check, with_values: bool) -> str:
+    """Return where a check failed and its worst values; empty where neither is known."""
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
-    more = len(check.measures) - len(values)
-    values += [f"{more} more"] if more > 0 else []
-    seen = f" ({', '.join(values)})" if values and with_values else ""
-    return write.sentence(f"{failed}{where}{seen}; {follows}")
+    if more := len(check.measures) - len(values):
+        values.append(f"{more} more")
+    where = [f"in {check.place}"] if check.place else []
+    return " ".join([*where, *([f"({', '.join(values)})"] if values and with_values else [])])
 
 
 def validity_line(checks: Sequence[Check]) -> str:
-    """Return how many checks passed, in one line, and which could not be made."""
+    """Return in one line how many checks passed, and which could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
-    text = f"{write.count(passed)} of {write.several(len(known), 'check')} passed"
+    text = f"{words.count(passed)} of {words.several(len(known), 'check')} passed"
     unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
-    missing = f"; {write.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
-    return write.sentence(text + missing)
+    missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
+    return words.sentence(text + missing)
 
 
-def failed_checks(conclusion: Conclusion) -> Iterator[tuple[str, str]]:
-    """Yield each failed check in words, with the questions whose answers rest on its steps."""
-    for check in conclusion.checks:
-        if check.failed:
-            touched = conclusion.touched(check)
-            if touched:
-                which = f"touches question{'s' if len(touched) > 1 else ''} {write.listed(map(str, touched))}"
-            else:
-                which = "touches no answer" if conclusion.answers else "counts for all of this report"
-            yield check_words(check), which
+def failed_checks(conclusion: Conclusion) -> Iterator[str]:
+    """Yield the failed checks of each kind in words, with the questions whose answers rest on their steps; those that
+    touch no answer come last, together.
+    """
+    harmless = list[str]()
+    for about in dict.fromkeys(check.about for check in conclusion.checks if check.failed):
+        checks = [check for check in conclusion.checks if check.failed and check.about == about]
+        text = check_words(*checks)
+        if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
+            yield f"{text} It touches question{'s' if len(touched) > 1 else ''} {words.listed(map(str, touched))}."
+        elif conclusion.answers:
+            harmless.append(text)
+        else:
+            yield f"{text} It counts for all of this report."
+    if harmless:
+        yield f"{' '.join(harmless)} {'It touches' if len(harmless) == 1 else 'They touch'} no answer."
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return what failed checks say of one answer, those first that exclude its evidence."""
-    order: Iterable[Check] = sorted(conclusion.checks, key=lambda check: check.consequence != Consequence.EXCLUDES)
-    return [
-        check_words(check, with_values=False) for check in order if check.failed and number in conclusion.touched(check)
-    ]
+    touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
+    touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
+    return [check_words(check, with_values=False) for check in touching]

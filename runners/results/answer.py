@@ -14,13 +14,12 @@ from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runners.analysis.intervals import Bounded
     from runners.results.results import Results
-
-NAN = math.nan
 
 
 class Verdict(StrEnum):
-    """The answer to a question."""
+    """Whether the answer to a question is yes."""
 
     YES = "yes"
     NO = "no"
@@ -28,30 +27,29 @@ class Verdict(StrEnum):
 
 
 class Changes(StrEnum):
-    """What somebody changes who follows the advice of an answer."""
+    """The part that somebody changes who follows the advice of an answer."""
 
     SERVER = "server"
     MEASUREMENT = "measurement"
 
 
-#: Of several verdicts on parts of one question: an open part leaves the whole open, and yes needs every part.
-ALL_PARTS = (Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES)
-#: Yes by one part, no only by all of them.
-ANY_PART = (Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO)
-
-
 def verdict_of(low: float, high: float) -> Verdict:
-    """Answer whether an effect lies above zero; a bound that is not known is NaN."""
+    """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
     return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
 
-def first_of(order: Sequence[Verdict], verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict of several parts that comes first in an order. Raises ValueError without any."""
-    return min(verdicts, key=order.index)
+def all_parts(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
+    return min(verdicts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
+
+
+def any_part(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
+    return min(verdicts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
 class Unit(StrEnum):
-    """What a number counts."""
+    """The unit of a number."""
 
     LATENCY_US = "us"
     RATE_RPS = "requests per second"
@@ -74,7 +72,7 @@ class Bound(StrEnum):
 
 
 class Relation(StrEnum):
-    """How a second value stands to the first."""
+    """The relation of a second value to the first."""
 
     AGAINST = "against"
     OF = "of"
@@ -82,7 +80,7 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of an answer: what it is of, its value with its 95 % interval (NaN where there is none), its unit.
+    """One number of an answer: its label, its value with its 95 % interval (NaN where there is none), its unit.
 
     `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %, 13 800/s of 25 000/s.
     """
@@ -90,11 +88,21 @@ class Measure:
     label: str
     value: float
     unit: Unit
-    low: float = NAN
-    high: float = NAN
+    low: float = math.nan
+    high: float = math.nan
     bound: Bound = Bound.EXACT
     other: Measure | None = None
     relation: Relation = Relation.AGAINST
+
+    @classmethod
+    def of(cls, label: str, estimate: Bounded, unit: Unit) -> Measure:
+        """Return an estimate with its interval as a number of an answer."""
+        return cls(label, estimate.value, unit, estimate.low, estimate.high)
+
+    @classmethod
+    def mean(cls, label: str, values: Sequence[float], unit: Unit) -> Measure:
+        """Return the mean of values between the least and the largest of them."""
+        return cls(label, sum(values) / len(values), unit, min(values), max(values))
 
     def against(self, other: Measure) -> Measure:
         """Return the number with a second one to be compared with."""
@@ -106,7 +114,7 @@ class Measure:
 
 
 class Basis(StrEnum):
-    """What an answer rests on, counted in `Answer.count`."""
+    """The kind of evidence that an answer rests on, counted in `Answer.count`."""
 
     LOADS = "load"
     PROFILES = "profile"
@@ -125,7 +133,7 @@ class Basis(StrEnum):
 
 
 class Needed(StrEnum):
-    """What an inconclusive answer would take; of things that are counted, `Answer.needed_count` says how many."""
+    """The thing that would decide an inconclusive answer; `Answer.needed_count` is how many of it are needed."""
 
     STARTS = "starts"
     SAMPLES = "samples"
@@ -176,8 +184,8 @@ class Answer:
     """The answer to one question.
 
     `evidence` holds the numbers: `Measure`s, or results of a topic that a report knows how to write. `steps` are the
-    loads or published outputs that it rests on, `figure` the place of a report that draws it. `why_not` names a check
-    that leaves it open.
+    loads or published outputs that it rests on, `figure` the place of a report that draws it. `needed` is dropped where
+    the verdict is yes or no.
     """
 
     verdict: Verdict
@@ -189,8 +197,13 @@ class Answer:
     steps: tuple[str, ...] = ()
     figure: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.verdict != Verdict.INCONCLUSIVE:
+            object.__setattr__(self, "needed", None)
+            object.__setattr__(self, "needed_count", 0)
 
-#: Looks at the results of a run; None where the run does not hold what the question is about.
+
+#: Answers a question from the results of a run; None where the run holds nothing that it is about.
 Answering = Callable[["Results"], Answer | None]
 
 
@@ -204,7 +217,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with its answer. `measured`: whether the run holds what it is about."""
+    """A question with its answer. `measured`: whether the run holds anything that it is about."""
 
     question: Question
     answer: Answer
@@ -218,33 +231,24 @@ class Answered:
 
     def as_json(self) -> dict[str, object]:
         """Return the answer as plain JSON values; a number that is not finite becomes null."""
-        answer = self.answer
-        return {
-            "key": self.question.key, "question": self.question.text, "verdict": answer.verdict.value,
-            "measured": self.measured, "evidence": [as_json(one) for one in answer.evidence],
-            "basis": answer.basis.value, "count": answer.count,
-            "needed": answer.needed.value if answer.needed else None, "needed_count": answer.needed_count,
-            "steps": list(answer.steps), "figure": answer.figure,
-        }  # fmt: skip
+        answer: dict[str, object] = as_json(self.answer)
+        return {"key": self.question.key, "question": self.question.text, "measured": self.measured, **answer}
 
 
 def answered(questions: Sequence[Asked], results: Results) -> tuple[Answered, ...]:
     """Answer every question; one on something that this run did not measure, or could not, is inconclusive."""
-    answers = []
-    given_cores = results.server_cores
-    for asked in questions:
-        wanted = asked.question.cores
-        if 0 < given_cores < wanted:
-            evidence = (Measure("", given_cores, Unit.COUNT),)
-            answer = Answer(
-                Verdict.INCONCLUSIVE, evidence, Basis.NOTHING, needed=Needed.SERVER_CORES, needed_count=wanted
-            )
-            answers.append(Answered(asked.question, answer))
-            continue
-        found_answer = asked.answer(results)
-        nothing = Answer(Verdict.INCONCLUSIVE, (), Basis.NOTHING, needed=Needed.LARGER_SIZE)
-        answers.append(Answered(asked.question, found_answer or nothing, measured=found_answer is not None))
-    return tuple(answers)
+    return tuple(_answered(asked, results) for asked in questions)
+
+
+def _answered(asked: Asked, results: Results) -> Answered:
+    cores = asked.question.cores
+    if 0 < results.server_cores < cores:
+        evidence = (Measure("", results.server_cores, Unit.COUNT),)
+        few = Answer(Verdict.INCONCLUSIVE, evidence, Basis.NOTHING, needed=Needed.SERVER_CORES, needed_count=cores)
+        return Answered(asked.question, few)
+    answer = asked.answer(results)
+    nothing = Answer(Verdict.INCONCLUSIVE, (), Basis.NOTHING, needed=Needed.LARGER_SIZE)
+    return Answered(asked.question, answer or nothing, measured=answer is not None)
 
 
 def either(*answers: Answering) -> Answering:

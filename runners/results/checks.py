@@ -1,24 +1,22 @@
-"""Checks of a run: what has to hold so that its numbers are evidence, and what follows where it does not.
+"""Checks of a run: the conditions under which its numbers are evidence, and the consequence where one does not hold.
 
-A check that fails says what it excludes, bounds or merely notes, and of which steps; the answers that rest on those
-steps change with it. Steps that are not valid for themselves are no evidence to begin with (`analysis.facts`).
+A check that fails excludes its steps, makes their values bounds, or is a note; the answers that rest on these steps
+change with it. Steps that are not valid for themselves are no evidence to begin with (`analysis.validity`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from runners.analysis import counts, facts, instrument, intervals
 from runners.analysis.comparison import Comparison
 from runners.analysis.rate_steps import StepOutcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
-from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, may_quote, unusable
+from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, kept_up, may_quote, unusable
 from runners.design.block import MOST_UTILISATION
 from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
@@ -35,7 +33,7 @@ MOST_CARRY_OVER = 0.05
 
 
 class About(StrEnum):
-    """What a check asks."""
+    """The condition that is checked."""
 
     COMPLETE = "run complete"
     READABLE = "raw files read"
@@ -68,7 +66,7 @@ class About(StrEnum):
 
 
 class Consequence(StrEnum):
-    """What follows where a check fails: its steps are no evidence, their values are bounds, or a reader is to know."""
+    """The consequence of a failed check: its steps are no evidence, their values are bounds, or a note."""
 
     EXCLUDES = "excludes"
     BOUNDS = "bounds"
@@ -101,13 +99,13 @@ class Check:
 
 
 def checks(results: Results) -> tuple[Check, ...]:
-    """Return every check of a run that has something to look at, in the order in which a reader asks."""
+    """Return every check of a run that has steps to look at."""
     run = results.run
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds = run.find(kind="round")
     loaded = [*clean, *run.find(kind="floor"), *rounds, *(loop.step for loop in results.loops)]
     offered = [step for step in (*clean, *rounds) if math.isfinite(facts.offered_rps(step))]
-    found = [
+    all_checks = [
         _complete(run),
         _over(About.READABLE, run.steps, _readable, Consequence.EXCLUDES),
         _over(About.ACHIEVED, offered, _achieved, Consequence.EXCLUDES),
@@ -131,26 +129,24 @@ def checks(results: Results) -> tuple[Check, ...]:
         _generators(results),
         _jdk(results),
     ]
-    return tuple(check for check in found if check is not None)
+    return tuple(check for check in all_checks if check is not None)
 
 
-#: Of one step: whether it is well, None where nothing tells, and the value that says so.
+#: Whether a step passes a check, None where nothing tells, and the value that decides it.
 Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
     about: About, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence
 ) -> Check | None:
-    """Return one check over several steps: it fails if one fails, and is unknown if nothing can be said of any."""
+    """Return one check over several steps: it fails if a step does, and is unknown if all are; None without steps."""
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
-    known = [ok for _, ok, _ in judged if ok is not None]
-    if not known:
-        return Check(about, None, consequence)
+    known = any(ok is not None for _, ok, _ in judged)
     bad = [(step, measure) for step, ok, measure in judged if ok is False]
-    measures = tuple(measure for _, measure in bad if measure is not None)
-    return Check(about, not bad, consequence, tuple(step.name for step, _ in bad), measures)
+    names, measures = tuple(step.name for step, _ in bad), tuple(measure for _, measure in bad if measure is not None)
+    return Check(about, not bad if known else None, consequence, names, measures)
 
 
 def label_of(step: Step) -> str:
@@ -159,9 +155,9 @@ def label_of(step: Step) -> str:
 
 
 def _complete(run: Run) -> Check:
-    own_section = (RATE_STEP, PROFILED_RATE_STEP)
-    bad = [step for step in run.steps if unusable(step) and step.kind not in own_section]
-    bad = [step for step in bad if not step.record.own_section]
+    in_its_section = (RATE_STEP, PROFILED_RATE_STEP)
+    steps = (step for step in run.steps if step.kind not in in_its_section and not step.record.own_section)
+    bad = [step for step in steps if unusable(step)]
     ok = run.manifest.get("status") == "complete" and not run.unfinished and not bad
     return Check(About.COMPLETE, ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
 
@@ -191,20 +187,18 @@ def _samples(step: Step) -> Judged:
 
 
 def _kept_up(step: Step) -> Judged:
-    summary = step.frames["summary"]
-    if summary.empty or pd.isna(summary["kept_up"].iloc[0]):
-        return None, None
-    measure = Measure(label_of(step), facts.number(step, "lag_p99_us"), Unit.LATENCY_US)
-    return bool(summary["kept_up"].iloc[0]), measure
+    kept = kept_up(step)
+    return kept, None if kept is None else Measure(label_of(step), facts.number(step, "lag_p99_us"), Unit.LATENCY_US)
 
 
 def _one_second(step: Step) -> Judged:
     """Judge whether one second makes the p99, and so says when something happened rather than how often."""
     value = facts.quoted(step, 0.99)
-    spike = intervals.spike(step, 0.99) if value is not None else None
-    if value is None or spike is None:
-        return (None if value is None else True), None
-    without = Measure("without that second", spike.without_us, Unit.LATENCY_US)
+    if value is None:
+        return None, None
+    if (without_us := intervals.without_its_second(step, 0.99)) is None:
+        return True, None
+    without = Measure("without that second", without_us, Unit.LATENCY_US)
     return False, Measure(label_of(step), value.value, Unit.LATENCY_US).against(without)
 
 
@@ -245,10 +239,9 @@ def _profiler_share(step: Step) -> Judged:
 
 def _quiet(step: Step) -> Judged:
     """Judge what other processes and other virtual machines used of the cores during a load."""
-    telemetry = step.frames["telemetry"]
-    if telemetry.empty:
+    if step.frames["telemetry"].empty:
         return None, None
-    steal, foreign = (float(telemetry[column].mean()) for column in ("steal_share", "foreign_cpu_cores"))
+    steal, foreign = counts.steal_share(step), counts.foreign_cores(step)
     if foreign > FOREIGN_LIMIT_CORES:
         return False, Measure(f"{label_of(step)}: used by others", foreign, Unit.CORES)
     if steal > STEAL_LIMIT:
@@ -257,7 +250,7 @@ def _quiet(step: Step) -> Judged:
 
 
 def _sentinel(run: Run) -> Check | None:
-    """Runs made before there was a sentinel have none, and nothing is said of it."""
+    """Check the sentinel; runs made before there was one have none."""
     sentinel = run.manifest.get("sentinel")
     return Check(About.SENTINEL, sentinel.get("ok"), Consequence.NOTES, ("sentinel",)) if sentinel else None
 
@@ -269,9 +262,9 @@ def _data(step: Step) -> Judged:
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """No server that stores something is faster than one that does nothing, beyond what the instrument resolves."""
+    """Judge whether a server is faster than one that does nothing, beyond what the instrument resolves."""
     floor = instrument.own_floor(run.steps, step)
-    resolved = instrument.of_floor(floor)
+    resolved = instrument.resolution_of(floor)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
     if resolved is None or own is None or least is None:
         return None, None
@@ -287,37 +280,34 @@ def _together(step: Step) -> Judged:
 
 def of_comparison(comparison: Comparison) -> Iterator[Check]:
     """Yield the checks of one block of interleaved trials."""
-    name, steps = comparison.name, comparison.steps
+
+    def check(about: About, ok: bool | None, consequence: Consequence, *measures: Measure) -> Check:
+        return Check(about, ok, consequence, comparison.steps if ok is False else (), measures, comparison.name)
+
     ended = comparison.until and comparison.answered
     whole = not comparison.left_out and (ended or len(comparison.starts) >= comparison.planned)
-    used = (Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned),)
-    yield Check(About.STARTS, whole, Consequence.NOTES, () if whole else steps, used, name)
-    failing = tuple(
-        Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE)
-        for side, share in comparison.failing.items()
-    )
-    if failing:
-        yield Check(About.FAILED, False, Consequence.EXCLUDES, steps, failing, name)
+    used = Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned)
+    yield check(About.STARTS, whole, Consequence.NOTES, used)
+    if comparison.failing:
+        shares = comparison.failing.items()
+        failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
+        yield check(About.FAILED, False, Consequence.EXCLUDES, *failing)
     if comparison.late:
-        late = (Measure("starts with a late generator", len(comparison.late), Unit.COUNT),)
-        yield Check(About.KEPT_UP, False, Consequence.BOUNDS, steps, late, name)
+        late = Measure("starts with a late generator", len(comparison.late), Unit.COUNT)
+        yield check(About.KEPT_UP, False, Consequence.BOUNDS, late)
     control = next((row for row in comparison.control if row.quantity.name == comparison.primary), None)
     if control is not None:
-        change = Measure(control.quantity.label, control.ratio - 1, Unit.CHANGE, control.low - 1, control.high - 1)
-        failed = () if comparison.trusted else steps
-        yield Check(About.CONTROL, comparison.trusted, Consequence.EXCLUDES, failed, (change,), name)
+        change = Measure.of(control.quantity.label, control.relative, Unit.CHANGE)
+        yield check(About.CONTROL, comparison.trusted, Consequence.EXCLUDES, change)
     if math.isfinite(comparison.utilisation):
-        ok = comparison.utilisation <= MOST_UTILISATION
-        share = (Measure("of what the servers reach", comparison.utilisation, Unit.SHARE),)
-        yield Check(About.UTILISATION, ok, Consequence.NOTES, () if ok else steps, share, name)
+        share = Measure("of what the servers reach", comparison.utilisation, Unit.SHARE)
+        yield check(About.UTILISATION, comparison.utilisation <= MOST_UTILISATION, Consequence.NOTES, share)
     if comparison.cpu_groups:
-        equal = comparison.cpu_groups == EQUAL
-        yield Check(About.CPU_GROUPS, equal or None, Consequence.NOTES, (), (), name)
+        yield check(About.CPU_GROUPS, comparison.cpu_groups == EQUAL or None, Consequence.NOTES)
     if comparison.carried_over:
         target, shift = max(comparison.carried_over.items(), key=lambda item: abs(item[1]))
-        ok = abs(shift) <= MOST_CARRY_OVER
         change = Measure(f"after {facts.engine_name(target)}", shift, Unit.CHANGE)
-        yield Check(About.CARRY_OVER, ok, Consequence.NOTES, () if ok else steps, (change,), name)
+        yield check(About.CARRY_OVER, abs(shift) <= MOST_CARRY_OVER, Consequence.NOTES, change)
 
 
 def _of_ladders(results: Results) -> Iterator[Check]:
@@ -328,27 +318,26 @@ def _of_ladders(results: Results) -> Iterator[Check]:
     counted = Measure("", len(late), Unit.COUNT).out_of(len(judged))
     names = tuple(dict.fromkeys(point.step.name for point in late))
     yield Check(About.PROBES, not late, Consequence.BOUNDS, names, (counted,))
-    searched = [ladder for ladder in results.ladders if ladder.search is not None and ladder.knee is not None]
+    searched = [(ladder, ladder.knee) for ladder in results.ladders if ladder.search and ladder.knee]
     if searched:
-        bounded = [(ladder, ladder.knee.repeated_rps) for ladder in searched if ladder.knee is not None]
-        bounded = [(ladder, rate_rps) for ladder, rate_rps in bounded if math.isfinite(rate_rps)]
+        bounded = [(ladder, knee.repeated_rps) for ladder, knee in searched if math.isfinite(knee.repeated_rps)]
         measures = tuple(Measure(ladder.title, rate_rps, Unit.RATE_RPS) for ladder, rate_rps in bounded)
         steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.other_steps))
         yield Check(About.KNEE_AGAIN, not bounded, Consequence.BOUNDS, steps, measures)
 
 
 def _generators(results: Results) -> Check | None:
-    """Of a run on generators: whether all were there that it was to look at."""
+    """Check that all generators were there that the run was to look at."""
     if not results.floors and not results.stalls:
         return None
-    asked = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")
+    wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")
     there = {floor.tool for floor in results.floors} | {stall.tool for stall in results.stalls}
-    missing = [tool for tool in asked if tool and tool not in there]
+    missing = [tool for tool in wanted if tool and tool not in there]
     measures = tuple(Measure(tool, 0, Unit.COUNT) for tool in missing)
     return Check(About.GENERATORS, not missing, Consequence.NOTES, (), measures)
 
 
 def _jdk(results: Results) -> Check | None:
-    """Of the closed loops of report 2: whether its stages could be measured."""
-    stages: Sequence[str] = [loop.stage for loop in results.loops]
+    """Check that the stages of report 2 could be measured."""
+    stages = [loop.stage for loop in results.loops]
     return Check(About.JDK, "after" in stages, Consequence.EXCLUDES) if stages else None

@@ -25,7 +25,7 @@ def one_flag(results: Results) -> Answer | None:
         pairs = [(slow, fast) for slow, fast in loops.pairs(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
             ratios = [loops.times_as_many(slow, fast) for slow, fast in pairs]
-            label = f"{name.upper()} with the flag against without:"
+            label = f"{name.upper()} rate with nodelay against without:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step.name for pair in pairs for loop in pair]
     if not measures:
@@ -44,13 +44,12 @@ def executor(results: Results) -> Answer | None:
     moves_us = [new.median_us - old.median_us for old, new in waiting]
     rates = [loops.times_as_many(old, new) - 1 for old, new in waiting]
     measures = (
-        Measure("change of the median", sum(moves_us) / len(moves_us), Unit.LATENCY_US, min(moves_us), max(moves_us)),
-        Measure("change of the rate", sum(rates) / len(rates), Unit.CHANGE, min(rates), max(rates)),
+        Measure.mean("change of the median", moves_us, Unit.LATENCY_US),
+        Measure.mean("change of the rate", rates, Unit.CHANGE),
     )
     verdict = Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE
-    needed = Needed.INTERLEAVED if verdict == Verdict.INCONCLUSIVE else None
     steps = tuple(loop.step.name for pair in waiting for loop in pair)
-    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(steps), needed, steps=steps, figure=RATES)
+    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(steps), Needed.INTERLEAVED, steps=steps, figure=RATES)
 
 
 def timer_and_tick(results: Results) -> Answer | None:
@@ -59,20 +58,18 @@ def timer_and_tick(results: Results) -> Answer | None:
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
         return None
-    expected_us = loops.expected_us(float(hz))
-    least_us, most_us = min(loop.median_us for loop in waiting), max(loop.median_us for loop in waiting)
-    off_us = max(abs(least_us - expected_us), abs(most_us - expected_us))
+    expected_us = loops.expected_us(hz)
+    medians_us = [loop.median_us for loop in waiting]
     measures = [
-        Measure("medians", waiting[0].median_us, Unit.LATENCY_US, least_us, most_us),
+        Measure("medians", medians_us[0], Unit.LATENCY_US, min(medians_us), max(medians_us)),
         Measure("computed wait", expected_us, Unit.LATENCY_US),
     ]
     counted = [loop for loop in results.loops if math.isfinite(loop.a_request("DelayedACKs"))]
     for label, waits in (("delayed ACKs a request that waits", True), ("a request that does not", False)):
-        values = [loop.a_request("DelayedACKs") for loop in counted if loop.waits == waits]
-        if values:
-            mean = sum(values) / len(values)
-            measures.append(Measure(label, mean, Unit.FACTOR, min(values), max(values)))
-    verdict = Verdict.YES if off_us < CLOSE * expected_us else Verdict.NO
+        if values := [loop.a_request("DelayedACKs") for loop in counted if loop.waits == waits]:
+            measures.append(Measure.mean(label, values, Unit.FACTOR))
+    close = all(abs(median_us - expected_us) < CLOSE * expected_us for median_us in medians_us)
+    verdict = Verdict.YES if close else Verdict.NO
     steps = tuple(loop.step.name for loop in waiting)
     return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=steps, figure=CURVES)
 
@@ -89,7 +86,7 @@ def one_write(results: Results) -> Answer | None:
     return Answer(verdict, (measure,), Basis.CLOSED_LOOPS, 2, steps=steps, figure=RATES)
 
 
-def of_the_script(results: Results) -> Answer | None:
+def errors_are_the_scripts(results: Results) -> Answer | None:
     """Answer: do the 404s say anything of the server? Not where the script's numbers, replayed, make as many."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
@@ -102,8 +99,7 @@ def of_the_script(results: Results) -> Answer | None:
     )
     verdict = Verdict.NO if absent == replayed else Verdict.INCONCLUSIVE
     steps = tuple(loop.step.name for loop in few)
-    needed = Needed.LONGER_LOAD if verdict == Verdict.INCONCLUSIVE else None
-    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(few), needed, steps=steps, figure=ERRORS)
+    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(few), Needed.LONGER_LOAD, steps=steps, figure=ERRORS)
 
 
 def created(loop: Loop) -> float:

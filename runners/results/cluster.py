@@ -1,6 +1,6 @@
 """A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
 
-On which node a key lies is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
+The node of a key is computed for many ids at once as the server computes it for one. Murmur3 is A. Appleby's
 MurmurHash3_x86_32 (public domain, 2010); a node's weight for a key is that of the key, seeded with that of the node's
 address (rendezvous hashing, see WeightedPlacement.java). The old hash adds a number that the address makes to one that
 the key makes, so hardly any key changes the order of the nodes.
@@ -8,6 +8,7 @@ the key makes, so hardly any key changes the order of the nodes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -24,18 +25,7 @@ from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import (
-    ALL_PARTS,
-    Answer,
-    Answering,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    first_of,
-    verdict_of,
-)
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 
 if TYPE_CHECKING:
@@ -63,14 +53,13 @@ class Passed:
 
     @property
     def share(self) -> float:
-        asked = self.local + self.proxied
-        return self.proxied / asked if asked else float("nan")
+        """The share of the requests that were passed on."""
+        requests = self.local + self.proxied
+        return self.proxied / requests if requests else math.nan
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return what these steps of one setting passed on, as the status of the loaded node tells; None where it does
-    not.
-    """
+    """Return what these steps of one setting passed on, by the loaded node's status; None where it does not tell."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -82,7 +71,7 @@ def passed(steps: list[Step]) -> Passed | None:
     if not last or not local + proxied:
         return None
     topology, hashing = tuple(sorted(str(url) for url in last["topology"])), str(last["hashing"])
-    expected = float("nan")
+    expected = math.nan
     if hashing in HASHES:
         own = shares(topology, hashing, PUBLISHED_KEYS)
         expected = 1 - own[topology.index(str(last["self"]))]
@@ -99,12 +88,9 @@ def clusters(run: Run) -> list[Step]:
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return each treatment of these loads whose status tells, over all of its loads on one cluster."""
-    found = []
-    for name in dict.fromkeys(step.subject for step in loads):
-        if (one := passed([step for step in loads if step.subject == name])) is not None:
-            found.append(one)
-    return found
+    """Return what each treatment of these loads passed on, where its status tells."""
+    by_subject = facts.grouped(loads, lambda step: step.subject).values()
+    return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
 
 def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
@@ -121,7 +107,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Waiting of one profiled step: seconds a second over all threads, and of that the client's lock."""
+    """The waits for locks in one profiled step, in seconds a second: of all threads, and at the client's lock."""
 
     step: Step
     all_s: float
@@ -153,11 +139,10 @@ def waited(step: Step) -> Waited | None:
     return Waited(step, total / _NS / length_s, float(own["count"][client].sum()) / _NS / length_s, share)
 
 
-def of_run(run: Run) -> list[Waited]:
-    """Return the last profiled load of each treatment, in order."""
+def lock_waits(run: Run) -> list[Waited]:
+    """Return the waiting in the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
-    found = (waited(step) for step in last.values())
-    return [one for one in found if one is not None]
+    return [waits for step in last.values() if (waits := waited(step)) is not None]
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"
@@ -172,9 +157,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return which share of the ids 0 to `ids` - 1, as decimal text, each node owns; nodes in the order of their
-    addresses.
-    """
+    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, by the order of addresses."""
     nodes = tuple(sorted(topology))
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -186,60 +169,62 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
     """Return the ids as rows of ASCII digits, those of one length together."""
-    found, digits, first = [], 1, 0
+    texts, digits, first = [], 1, 0
     while first < ids:
         last = min(10**digits, ids)
         for start in range(first, last, _CHUNK):
             numbers = np.arange(start, min(start + _CHUNK, last), dtype=np.int64)
             powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
-            found.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
+            texts.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
         digits, first = digits + 1, 10**digits
-    return tuple(found)
+    return tuple(texts)
 
 
 def _rendezvous(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
-    seeds = [murmur3(np.frombuffer(node.encode(), dtype=np.uint8)[None, :], 0)[0] for node in nodes]
+    seeds = [murmur3(_text(node), 0)[0] for node in nodes]
     return np.stack([murmur3(keys, int(seed)).view(np.int32) for seed in seeds])
 
 
 def _objects_hash(keys: Bytes, nodes: Sequence[str]) -> npt.NDArray[np.int32]:
     own = text_hash(keys)
-    parts = [
-        _FACTOR * (_FACTOR + int(text_hash(np.frombuffer(node.encode(), dtype=np.uint8)[None, :])[0])) for node in nodes
-    ]
+    parts = [_FACTOR * (_FACTOR + int(text_hash(_text(node))[0])) for node in nodes]
     return np.stack([(own + np.uint32(part % 2**32)).view(np.int32) for part in parts])
 
 
+def _text(text: str) -> Bytes:
+    return np.frombuffer(text.encode(), dtype=np.uint8)[None, :]
+
+
 def text_hash(keys: Bytes) -> Words:
-    """`String.hashCode` of each row."""
-    found = np.zeros(len(keys), dtype=np.uint32)
+    """Return `String.hashCode` of each row."""
+    hashes = np.zeros(len(keys), dtype=np.uint32)
     for column in keys.T:
-        found = found * np.uint32(_FACTOR) + column
-    return found
+        hashes = hashes * np.uint32(_FACTOR) + column
+    return hashes
 
 
 def murmur3(keys: Bytes, seed: int) -> Words:
-    """MurmurHash3_x86_32 of each row; all rows have one length."""
+    """Return MurmurHash3_x86_32 of each row; all rows have one length."""
     length = keys.shape[1]
-    found = np.full(len(keys), seed, dtype=np.uint32)
+    hashes = np.full(len(keys), seed, dtype=np.uint32)
     whole = length // 4 * 4
     for at in range(0, whole, 4):
-        found = _rotated(found ^ _mixed(_word(keys[:, at : at + 4])), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        hashes = _rotated(hashes ^ _mixed(_word(keys[:, at : at + 4])), 13) * np.uint32(5) + np.uint32(0xE6546B64)
     if whole < length:
-        found ^= _mixed(_word(keys[:, whole:]))
-    found ^= np.uint32(length)
+        hashes ^= _mixed(_word(keys[:, whole:]))
+    hashes ^= np.uint32(length)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        found = (found ^ (found >> np.uint32(shift))) * np.uint32(factor)
-    last: Words = found ^ (found >> np.uint32(16))
+        hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
+    last: Words = hashes ^ (hashes >> np.uint32(16))
     return last
 
 
 def _word(part: Bytes) -> Words:
-    """Up to four bytes, the first the lowest."""
-    found = np.zeros(len(part), dtype=np.uint32)
+    """Return up to four bytes a row as a number, the first the lowest."""
+    words = np.zeros(len(part), dtype=np.uint32)
     for place, column in enumerate(part.T):
-        found |= column.astype(np.uint32) << np.uint32(8 * place)
-    return found
+        words |= column.astype(np.uint32) << np.uint32(8 * place)
+    return words
 
 
 def _mixed(word: Words) -> Words:
@@ -261,13 +246,13 @@ def spreads(results: Results) -> Answer | None:
     old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
     measures = (
         Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE),
-        Measure("on each node by murmur3", sum(new) / len(new), Unit.SHARE, min(new), max(new)),
+        Measure.mean("on each node by murmur3", new, Unit.SHARE),
     )
     verdict = Verdict.NO if max(old) > 0.5 else Verdict.YES
     return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
 
 
-#: Of the ids: those that lie on another node than the one that is asked.
+#: The share of the ids that lie on another node than the one that receives the request.
 PASSED_ON = 1 - 1 / NODES
 
 
@@ -283,7 +268,7 @@ def price_of_passing(blocks: Mapping[str, str]) -> Answering:
             for comparison in results.comparisons
             if comparison.name in blocks and (given := _price(comparison, blocks[comparison.name])) is not None
         ]
-        return together(answers, ALL_PARTS) if answers else None
+        return together(answers, all_parts) if answers else None
 
     return answer
 
@@ -295,8 +280,8 @@ def _price(comparison: Comparison, method: str) -> Answer | None:
         return None
     given, own_us = answer_of(comparison, row, (Direction.HIGHER,)), row.baseline_value
     low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-    price = Measure(f"CPU time of passing a {method} on", value_us, Unit.LATENCY_US, low_us, high_us)
-    evidence = [price.against(Measure("all of it on one node", own_us, Unit.LATENCY_US))]
+    price = Measure(f"CPU time that passing a {method} on adds", value_us, Unit.LATENCY_US, low_us, high_us)
+    evidence = [price.against(Measure("all of a request on one node", own_us, Unit.LATENCY_US))]
     median = comparison.row(MEDIAN, NEW)
     medians = [difference_of(comparison, median, method)] if median is not None else []
     return replace(given, evidence=(*evidence, *medians))
@@ -316,21 +301,30 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 def _client_share(event: str, step: Step, share: Bounded) -> Measure:
     label = f"clients between nodes in {step.workload.upper()}, {profiles.EVENT_NAMES[event]}"
-    return profiles.share_measure(label, share)
+    return Measure.of(label, share, Unit.SHARE)
 
 
-def passing_weighs_more(workload: str, than: str) -> Answering:
-    """Answer: do the clients between nodes take a larger share of the CPU time of one workload than of another?"""
+def passing_weighs_more(block: str, than: str) -> Answering:
+    """Answer: does passing on take a larger share of the CPU time of the first block's requests than of the second's?
+
+    The share is what three nodes cost more than one: clients, sockets and hand-over, on both nodes of a request.
+    """
 
     def answer(results: Results) -> Answer | None:
-        seen = _of_clients(results, facts.CPU, (workload, than))
-        if not seen:
+        by_name = {comparison.name: comparison for comparison in results.comparisons}
+        compared = [by_name[name] for name in (block, than) if name in by_name]
+        rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
+        if len(rows) < 2:
             return None
-        more = difference(seen[0][1], seen[1][1])
-        verdict = verdict_of(more.low, more.high)
-        evidence = tuple(_client_share(facts.CPU, *part) for part in seen)
-        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
-        return Answer(verdict, evidence, Basis.PROFILES, 2, needed, steps=tuple(step.name for step, _ in seen))
+        shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
+        more = difference(*shares)
+        evidence = tuple(
+            Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
+            for comparison, share in zip(compared, shares, strict=True)
+        )
+        steps = tuple(name for comparison in compared for name in comparison.steps)
+        basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
+        return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
     return answer
 
@@ -354,9 +348,8 @@ def alike(*workloads: str) -> Answering:
                 steps += [step.name for step, _ in seen]
         if not verdicts:
             return None
-        verdict = first_of(ALL_PARTS, verdicts)
-        needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
-        return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), needed, steps=tuple(steps))
+        verdict = all_parts(verdicts)
+        return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
 
     return answer
 
@@ -366,17 +359,18 @@ def waits_for_the_lock(results: Results) -> Answer | None:
 
     Inconclusive where a load did not keep its rate while it was profiled: what waits beyond the knee is a queue.
     """
-    profiled = of_run(results.run)
-    before = next((one for one in profiled if one.step.subject == OLD), None)
+    profiled = lock_waits(results.run)
+    before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:
         return None
-    share = before.share or Bounded(0.0)
-    waits = Measure("of the time waited for locks, the client's takes", share.value, Unit.SHARE, share.low, share.high)
-    least_kept = min(facts.achieved_share(one.step) for one in profiled)
-    verdict, needed = (Verdict.YES if before.client_s > 0 else Verdict.NO), None
+    label = "of the time waited for locks, the client's takes"
+    measures = [Measure.of(label, before.share or Bounded(0.0), Unit.SHARE)]
+    verdict = Verdict.YES if before.client_s > 0 else Verdict.NO
+    least_kept = min(facts.achieved_share(waits.step) for waits in profiled)
     if least_kept < facts.LEAST_ACHIEVED:
-        verdict, needed = Verdict.INCONCLUSIVE, Needed.RATE_KEPT
-    kept = Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE)
-    measures = (waits,) if needed is None else (waits, kept)
-    steps = tuple(one.step.name for one in profiled)
-    return Answer(verdict, measures, Basis.PROFILES, len(profiled), needed, steps=steps, figure=LOCK_ANCHOR)
+        verdict = Verdict.INCONCLUSIVE
+        measures.append(Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE))
+    steps, count = tuple(waits.step.name for waits in profiled), len(profiled)
+    return Answer(
+        verdict, tuple(measures), Basis.PROFILES, count, Needed.RATE_KEPT, steps=steps, figure=LOCK_ANCHOR
+    )  # fmt: skip

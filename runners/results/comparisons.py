@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
-from runners.analysis.comparison import NO_REFERENCE, Alone, Comparison, Form
+from runners.analysis.comparison import Alone, Comparison, Form
 from runners.analysis.interleaved import alone
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import Quantity, Row
+from runners.analysis.quantities import Quantity, Reason, Row
 from runners.design.objective import CPU
-from runners.results.answer import (
-    ALL_PARTS,
-    ANY_PART,
-    NAN,
-    Answer,
-    Answering,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    either,
-    first_of,
-)
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, any_part, either
 
 if TYPE_CHECKING:
     from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
-#: By how much a load of one kind may have more or less of a treatment before that matters.
 MEDIAN = "p50_us"
+#: Makes one verdict of those on the parts of a question.
+Combined = Callable[[Iterable[Verdict]], Verdict]
 
 
 def figure_of(name: str) -> str:
@@ -42,7 +31,7 @@ def figure_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A treatment against its baseline in one quantity. `label`: which load or part of the question it is of.
+    """A treatment against its baseline in one quantity. `label`: the load or part of the question that it is of.
 
     `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, where it does not come
     out as that of the threads that respond. `cpu`: the CPU time per request, which leads where the generator limited a
@@ -55,14 +44,14 @@ class Difference:
     label: str = ""
     all_threads: Row | None = None
     cpu: Row | None = None
-    rate_rps: float = NAN
+    rate_rps: float = math.nan
     alone: Alone | None = None
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
     """Return a row of a comparison with what has to be known to read it."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
-    rate_rps = comparison.rate_rps if row.quantity.is_latency else NAN
+    rate_rps = comparison.rate_rps if row.quantity.is_latency else math.nan
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
 
@@ -101,42 +90,19 @@ def answer_of(
         verdict, needed = Verdict.INCONCLUSIVE, Needed.QUIETER_MACHINE
         if not comparison.failing.keys().isdisjoint((row.treatment, row.baseline)):
             needed = Needed.SUCCESSES
-        elif row.refused == NO_REFERENCE:
+        elif any(refusal.reason == Reason.NO_REFERENCE for refusal in row.refused):
             needed = Needed.REFERENCE_TARGET
         elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
     basis = Basis.STARTS_BY_REQUEST if comparison.form == Form.REQUESTS else Basis.STARTS_BY_SLICE
     evidence = (difference_of(comparison, row, label, medians),)
-    return Answer(
-        verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name)
-    )  # fmt: skip
+    return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name))
 
 
-def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
-    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? `blocks` maps a block's name to
-    what it is called in the answer.
-
-    No only where it is the same in all that were measured.
-    """
-
-    def answer(results: Results) -> Answer | None:
-        rows = [
-            (comparison, row, blocks[comparison.name])
-            for comparison in results.comparisons
-            if comparison.name in blocks and (row := comparison.row(MEDIAN, treatment)) is not None
-        ]
-        answers = [answer_of(comparison, row, DIFFERS, label) for comparison, row, label in rows]
-        return together(answers, ANY_PART) if answers else None
-
-    return answer
-
-
-def differs_in_all(
-    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+def _by_blocks(
+    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction], combined: Combined
 ) -> Answering:
-    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
-    `blocks` maps a block's name to what it is called in the answer.
-    """
+    """Answer whether a treatment differs in these blocks, each of which is a part of the question."""
 
     def answer(results: Results) -> Answer | None:
         answers = [
@@ -144,9 +110,27 @@ def differs_in_all(
             for comparison in results.comparisons
             if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
         ]
-        return together(answers, ALL_PARTS) if answers else None
+        return together(answers, combined) if answers else None
 
     return answer
+
+
+def median_differs(blocks: Mapping[str, str], treatment: str) -> Answering:
+    """Answer: does a treatment differ from the baseline in p50, in any of these blocks? No only by all of them.
+
+    `blocks` maps the names of blocks to what they are called in the answer.
+    """
+    return _by_blocks(blocks, treatment, MEDIAN, DIFFERS, any_part)
+
+
+def differs_in_all(
+    blocks: Mapping[str, str], treatment: str, quantity: str, yes: Sequence[Direction] = (Direction.HIGHER,)
+) -> Answering:
+    """Answer: does a treatment differ from its baseline in a quantity, in one of these ways, in each of these blocks?
+
+    `blocks` maps the names of blocks to what they are called in the answer.
+    """
+    return _by_blocks(blocks, treatment, quantity, yes, all_parts)
 
 
 def any_differs(
@@ -154,27 +138,26 @@ def any_differs(
 ) -> Answering:
     """Answer: does any treatment of these blocks differ from its baseline in a quantity, in one of these ways?
 
-    `blocks` maps a block's name to what it is called in the answer; `also` names quantities that it shows besides.
+    `blocks` maps the names of blocks to what they are called in the answer; `also` names quantities shown besides.
     """
 
     def answer(results: Results) -> Answer | None:
         answers = []
-        for comparison in (each for each in results.comparisons if each.name in blocks):
-            for treatment in comparison.treatments:
-                if (row := comparison.row(quantity, treatment)) is None:
-                    continue
-                given = answer_of(comparison, row, yes, blocks[comparison.name])
-                others = (comparison.row(name, treatment) for name in also)
-                more = (difference_of(comparison, other, blocks[comparison.name]) for other in others if other)
+        for comparison in results.comparisons:
+            for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
+                label = blocks[comparison.name]
+                others = (comparison.row(name, row.treatment) for name in also)
+                more = (difference_of(comparison, other, label) for other in others if other)
+                given = answer_of(comparison, row, yes, label)
                 answers.append(replace(given, evidence=(*given.evidence, *more)))
-        return together(answers, ANY_PART) if answers else None
+        return together(answers, any_part) if answers else None
 
     return answer
 
 
-def together(answers: Sequence[Answer], order: Sequence[Verdict]) -> Answer:
-    """Return the answer to a question of several parts; its verdict is the first of an order that a part has."""
-    verdict = first_of(order, (given.verdict for given in answers))
+def together(answers: Sequence[Answer], combined: Combined) -> Answer:
+    """Return the answer to a question of several parts, by the verdicts on them."""
+    verdict = combined(given.verdict for given in answers)
     decides = next(given for given in answers if given.verdict == verdict)
     return Answer(
         verdict, tuple(measure for given in answers for measure in given.evidence), decides.basis,
@@ -187,10 +170,8 @@ def treatments_differ(quantity: Quantity) -> Answering:
     """Answer: do the two treatments of the first comparison differ in a quantity?"""
 
     def answer(results: Results) -> Answer | None:
-        for comparison in results.comparisons:
-            if (row := comparison.row(quantity.name)) is not None:
-                return answer_of(comparison, row)
-        return None
+        rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
+        return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
 
     return answer
 
@@ -202,7 +183,7 @@ def raises(quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Treatments that gain and are worse in a quantity: how many of `gaining`, and the worst of them."""
+    """So many treatments, of those that gain, that are worse in a quantity, and the worst of them."""
 
     quantity: Quantity
     count: int

@@ -14,9 +14,7 @@ from runners.results.results import Results
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a run says: the answers to its questions in their order, those that it did not measure last, the checks, and
-    the results that both are from.
-    """
+    """The answers to a run's questions, those that it did not measure last, its checks, and the results of both."""
 
     results: Results
     answers: tuple[Answered, ...]
@@ -30,13 +28,13 @@ class Conclusion:
     def touched(self, check: Check) -> tuple[int, ...]:
         """Return the numbers of the answers, from 1 on, that rest on a step of a check."""
         steps = set(check.steps)
-        return tuple(place for place, one in enumerate(self.answers, 1) if steps.intersection(one.answer.steps))
+        return tuple(place for place, given in enumerate(self.answers, 1) if steps.intersection(given.answer.steps))
 
     def as_json(self) -> dict[str, object]:
         """Return plain JSON values, as kept in the run folder."""
         return {
             "title": self.title,
-            "answers": [one.as_json() for one in self.answers],
+            "answers": [answer.as_json() for answer in self.answers],
             "checks": [check.as_json() for check in self.checks],
         }
 

@@ -1,4 +1,4 @@
-"""Closed loops of several settings on one connection and on many, in rounds: what a gain of connections is made of.
+"""Closed loops of several settings on one connection and on many, in rounds, to tell the parts of a gain apart.
 
 Each round has a fresh start of every setting. The ratio of two loops is taken within each round; its interval is that
 of the geometric mean over rounds.
@@ -15,7 +15,7 @@ from runners.analysis.intervals import Bounded, geometric_mean
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
 from runners.readers.run import Run, Step
-from runners.results.answer import NAN, Answer, Answering, Basis, Measure, Needed, Unit, Verdict, verdict_of
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, verdict_of
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -50,11 +50,6 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
     return geometric_mean(ratios), pairs
 
 
-def _measure(label: str, ratio: Bounded) -> Measure:
-    low, high = (ratio.low, ratio.high) if ratio.bounded else (NAN, NAN)
-    return Measure(label, ratio.value, Unit.TIMES, low, high)
-
-
 def more_than(label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()) -> Answering:
     """Answer: does a loop reach more than another? `parts` are further ratios that the answer shows, each labelled."""
 
@@ -64,13 +59,10 @@ def more_than(label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, 
             return None
         ratio, steps = whole
         others = [(text, times(results.run, *pair)) for text, *pair in parts]
-        measures = (_measure(label, ratio), *(_measure(text, part[0]) for text, part in others if part is not None))
-        rounds = len(steps) // 2
-        verdict = verdict_of(ratio.low - 1, ratio.high - 1) if ratio.bounded else Verdict.INCONCLUSIVE
-        needed = Needed.ROUNDS if verdict == Verdict.INCONCLUSIVE else None
-        named = tuple(dict.fromkeys(step.name for step in steps))
-        return Answer(
-            verdict, measures, Basis.ROUNDS, rounds, needed, max(2 * rounds, FEWEST_STARTS) if needed else 0, named
-        )  # fmt: skip
+        ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
+        measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
+        named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
+        verdict = verdict_of(ratio.low - 1, ratio.high - 1)
+        return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)
 
     return answer

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts
 from runners.design.session import FAULT, OUTAGE
-from runners.readers import write
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
 from runners.results.answer import Answer, Answering, Basis, Measure, Unit, Verdict
@@ -39,9 +39,9 @@ class Outage:
 
     @property
     def events(self) -> list[tuple[float, str]]:
-        """What happened and when."""
+        """The events in their order, each with its time."""
         times = (self.killed_s, self.started_s, self.back_s)
-        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if write.known(at)]
+        return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     @property
     def seconds(self) -> pd.DataFrame:
@@ -55,7 +55,7 @@ class Outage:
         of failures they would count responses of a whole cluster.
         """
         rows = self.seconds
-        back_s = self.back_s if write.known(self.back_s) else math.inf
+        back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
         without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
         return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
@@ -72,7 +72,7 @@ class Outage:
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
     """Return the loads in which a node was killed; one that ended before is none."""
-    found = []
+    killed = []
     for step in steps:
         about = step.record.outage
         if step.kind != OUTAGE or about is None or not about.start_unix_us or step.frames["intervals"].empty:
@@ -80,15 +80,15 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
         if about.killed_unix_us:
             events = (about.killed_unix_us, about.launched_unix_us, about.ready_unix_us)
             times = [((at_us or math.nan) - about.start_unix_us) / 1e6 for at_us in events]
-            found.append(Outage(step, *times))
-    return found
+            killed.append(Outage(step, *times))
+    return killed
 
 
 def fails(subject: str) -> Answering:
     """Answer: do requests fail in the seconds that are wholly without a node?"""
 
     def answer(results: Results) -> Answer | None:
-        outage = next((one for one in results.outages if one.name == subject), None)
+        outage = next((outage for outage in results.outages if outage.name == subject), None)
         if outage is None:
             return None
         failed, ended = outage.failed("without")
@@ -103,43 +103,17 @@ def fails(subject: str) -> Answering:
     return answer
 
 
-@dataclass(frozen=True, slots=True)
-class GrowingHead:
-    """The head of a response object that all requests share: of the first and of the last response that was read.
-
-    `unread`: responses that a closed loop on a server of its own could not read, NaN where none was tried.
-    """
-
-    step: Step = field(repr=False)
-    first_bytes: int
-    last_bytes: int
-    last_number: int
-    fields_added: float
-    read: float
-    unread: float
-
-
-def growing_head(results: Results) -> GrowingHead | None:
-    """Return what an object that all responses share does to them; None where none was shared."""
+def shared_response(results: Results) -> Answer | None:
+    """Answer: can one response object be shared by all requests? Not where its head grows from response to response."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:
             first, last = heads[0], heads[-1]
-            added = (last["fields"] - first["fields"]) / (last["number"] - first["number"])
-            return GrowingHead(
-                step, first["bytes"], last["bytes"], last["number"], added, facts.number(step, "completed"),
-                facts.number(step, "parse_errors"),
-            )  # fmt: skip
+            evidence = (
+                Measure("head of the first response", first["bytes"], Unit.SIZE_BYTES),
+                Measure("head of the last", last["bytes"], Unit.SIZE_BYTES),
+                Measure("responses", last["number"], Unit.COUNT),
+            )
+            verdict = Verdict.NO if last["bytes"] > first["bytes"] else Verdict.YES
+            return Answer(verdict, evidence, Basis.LOADS, 1, steps=(step.name,), figure=SHARED_RESPONSE)
     return None
-
-
-def shared_response(results: Results) -> Answer | None:
-    """Answer: can one response object be shared by all requests?"""
-    head = growing_head(results)
-    if head is None:
-        return None
-    first = Measure("head of the first response", head.first_bytes, Unit.SIZE_BYTES)
-    last = Measure("head of the last", head.last_bytes, Unit.SIZE_BYTES)
-    evidence = (first, last, Measure("responses", head.last_number, Unit.COUNT))
-    verdict = Verdict.NO if head.last_bytes > head.first_bytes else Verdict.YES
-    return Answer(verdict, evidence, Basis.LOADS, 1, steps=(head.step.name,), figure=SHARED_RESPONSE)

@@ -1,4 +1,4 @@
-"""Load generators: what one adds to the median, what it sees of a frozen server, what it costs; hosts of their own."""
+"""Load generators: what one adds to the median, counts of a frozen server and costs; the network of their hosts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 OURS = "truepace"
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
-ALL = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 #: Of the requests that the schedule makes wait, how many more or fewer may be counted.
 WHOLE = 0.05
@@ -40,17 +39,14 @@ def generator_adds(tool: str) -> Answering:
             if floor is None or reference is None or added is None:
                 continue
             added_us.append(added)
-            measure = Measure("", added.value, Unit.LATENCY_US, added.low, added.high)
-            measures.append(AtRate(measure, rate_rps, connections))
+            measures.append(AtRate(Measure.of("", added, Unit.LATENCY_US), rate_rps, connections))
             rounds.append(min(len(floor.good), len(reference.good)))
             steps += [step.name for step in floor.good]
         if not measures:
             return None
-        low, high = max(added.low for added in added_us), max(added.high for added in added_us)
-        verdict = Verdict.YES if low > 0 else verdict_of(low, high)
-        needed = Needed.ROUNDS if verdict == Verdict.INCONCLUSIVE else None
+        verdict = verdict_of(max(added.low for added in added_us), max(added.high for added in added_us))
         return Answer(
-            verdict, tuple(measures), Basis.ROUNDS, min(rounds), needed, instrument.ENOUGH_ROUNDS if needed else 0,
+            verdict, tuple(measures), Basis.ROUNDS, min(rounds), Needed.ROUNDS, instrument.ENOUGH_ROUNDS,
             tuple(steps), FLOORS,
         )  # fmt: skip
 
@@ -70,10 +66,10 @@ def counts_a_stall(tool: str) -> Answering:
     """Answer: does a generator count every request that a frozen server makes wait?"""
 
     def answer(results: Results) -> Answer | None:
-        stall = next((one for one in results.stalls if one.tool == tool), None)
-        if stall is None or not (expected := stall.expected_above(stall.long_s)) > 0:
+        stall = next((stall for stall in results.stalls if stall.tool == tool), None)
+        if stall is None or math.isnan(share := stall.seen_share):
             return None
-        share = stall.counted_above(stall.long_s) / expected
+        expected = stall.expected_above(stall.long_s)
         verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
         evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
         return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
@@ -91,20 +87,19 @@ def generator_costs(results: Results) -> Answer | None:
     ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
     if ours is None or plain is None:
         return None
-    measure = Measure(OURS, ours.value, Unit.TIME_S, ours.low, ours.high)
-    measure = measure.against(Measure("epoll loop", plain.value, Unit.TIME_S, plain.low, plain.high))
+    measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
     verdict = Verdict.INCONCLUSIVE
     if ours.apart_from(plain):
         verdict = Verdict.YES if ours.value < plain.value else Verdict.NO
-    needed = Needed.ROUNDS if verdict == Verdict.INCONCLUSIVE else None
     steps = tuple(step.name for step in point[OURS].good)
     evidence = (AtRate(measure, top.rate_rps, top.connections),)
-    return Answer(verdict, evidence, Basis.ROUNDS, len(steps), needed, steps=steps, figure=CPU)
+    return Answer(verdict, evidence, Basis.ROUNDS, len(steps), Needed.ROUNDS, steps=steps, figure=CPU)
 
 
 def ordered(stalls: Sequence[Stall]) -> list[Stall]:
-    """Ours, those that it would take the place of, then the simplest clients."""
-    return sorted(stalls, key=lambda one: STALL_ORDER.index(one.tool) if one.tool in STALL_ORDER else math.inf)
+    """Return ours first, then those that it would take the place of, then the simplest clients."""
+    places = {tool: place for place, tool in enumerate(STALL_ORDER)}
+    return sorted(stalls, key=lambda stall: places.get(stall.tool, len(places)))
 
 
 #: From this share of the median on, the network is part of the answer.
@@ -121,8 +116,9 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """What a generator's host showed during a load: its round trip to the servers, what TCP sent again, how far its
-    clock was off, and how long its cores stalled. Each is None where it does not matter to the load's figures.
+    """The host of a generator during a load: its round trip to the servers, the share of segments that TCP sent again,
+    by how much its clock was off, and the share of the time that its cores stalled; None where the load's figures are
+    right without it.
     """
 
     step: Step
@@ -140,15 +136,15 @@ class HostNetwork:
 
 
 def host_networks(run: Run) -> list[HostNetwork]:
-    """Return what each host of each load's generators showed; none for a run whose loads came from one generator."""
+    """Return the hosts of each load's generators; none for a run whose loads came from one generator."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     return [_of_share(step, share) for step in shared for share in step.record.shares]
 
 
 def round_trip_us(share: ShareRecord) -> float | None:
     """Return the median round trip of a host to the servers; None where it was not measured."""
-    found = sorted(share.network.round_trips_us)
-    return found[len(found) // 2] if found else None
+    trips_us = sorted(share.network.round_trips_us)
+    return trips_us[len(trips_us) // 2] if trips_us else None
 
 
 def _of_share(step: Step, share: ShareRecord) -> HostNetwork:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
@@ -12,26 +11,13 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.readers.run import Run, Step
-from runners.results.answer import (
-    ALL_PARTS,
-    Answer,
-    Answering,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    first_of,
-    verdict_of,
-)
+from runners.readers.run import Step
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, verdict_of
 from runners.results.ladders import between, knees_anchor, overloaded, queue_length
-from runners.results.published import beyond_the_knee, keeps_its_rate, outputs_named, taken_at_rps
+from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 
 if TYPE_CHECKING:
     from runners.results.results import Results
-
-__all__ = ["KneeRatio", "beyond_the_knee", "knees_apart", "longer_queue", "published_rates"]
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
@@ -61,19 +47,16 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
         steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
         starts = min(first.starts, second.starts)
         apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
-        change = Bounded(apart.value - 1, apart.low - 1, apart.high - 1) if apart is not None else None
-        verdict, needed = Verdict.INCONCLUSIVE, Needed.LONGER_SEARCH
-        if change is not None and starts >= FEWEST_STARTS:
-            verdict = verdict_of(change.low, change.high)
+        change = apart.less(1) if apart is not None else None
+        late = any(knee.late for knee in knees)
+        verdict, needed, count = Verdict.INCONCLUSIVE, Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH, 0
         if starts < FEWEST_STARTS:
-            needed = Needed.STARTS
-        elif any(knee.late for knee in knees):
-            needed = Needed.GENERATOR_CORES
+            needed, count = Needed.STARTS, FEWEST_STARTS
+        elif change is not None:
+            verdict = verdict_of(change.low, change.high)
+        evidence = (KneeRatio(workload, names, knees, change),)
         return Answer(
-            verdict, (KneeRatio(workload, names, knees, change),), Basis.STARTS_OF_SEARCH, starts,
-            needed if verdict == Verdict.INCONCLUSIVE else None,
-            FEWEST_STARTS if needed == Needed.STARTS and verdict == Verdict.INCONCLUSIVE else 0, steps,
-            knees_anchor(workload),
+            verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
         )  # fmt: skip
 
     return answer
@@ -81,7 +64,7 @@ def knees_apart(workload: str, of: str, against: str) -> Answering:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest published rate of a ladder that is not beyond the published knee, and what is reached here.
+    """The highest published rate of a ladder that is not beyond the published knee, and the rates reached here.
 
     `knee` is None where a closed loop of as many connections does not even reach it.
     """
@@ -93,9 +76,7 @@ class PublishedRate:
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: does one connection keep the objective at the published rates? Those beyond the published knee count not,
-    for nobody kept them.
-    """
+    """Answer: does one connection keep the objective at the published rates, those beyond the published knee aside?"""
     parts, verdicts, steps, late = [], [], [], False
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
@@ -116,55 +97,34 @@ def published_rates(results: Results) -> Answer | None:
         steps += [step.name for step in ladder.steps]
     if not parts:
         return None
-    verdict = first_of(ALL_PARTS, verdicts)
+    verdict = all_parts(verdicts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
-    needed_here = needed if verdict == Verdict.INCONCLUSIVE else None
     figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
-    return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed_here, steps=tuple(steps), figure=figure)
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A pool that was to be offered more than fits: the share of its requests that were refused.
-
-    `overloaded`: whether it was more than fits: some were refused, or the rate was not achieved.
-    """
-
-    name: str
-    step: Step = field(repr=False)
-    queue_length: int
-    connections: int
-    share: float
-    overloaded: bool
-
-    @property
-    def filled(self) -> bool:
-        """Whether its queue was filled: more connections than places wait, each with one request at a time."""
-        return self.overloaded and self.connections > self.queue_length
-
-
-def refusals(run: Run) -> list[Refused]:
-    """Return the pools that were offered more than fits, shortest queue first."""
-    pairs = sorted(overloaded(run), key=lambda pair: queue_length(pair[1]))
-    return [
-        Refused(
-            facts.engine_name(high.subject), high, queue_length(high), high.record.connections or 0,
-            refused_share(high), points(high, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED,
-        )
-        for _, high in pairs
-    ]  # fmt: skip
+    return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse less of what does not fit? Only queues that were filled tell."""
-    pools: Sequence[Refused] = refusals(results.run)
+    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell."""
+    pools = sorted(overloaded(results.run), key=queue_length)
     if len(pools) < 2:
         return None
-    filled = [pool for pool in pools if pool.filled]
-    evidence = tuple(Measure(f"refused by {pool.name}", pool.share, Unit.SHARE) for pool in filled)
-    steps = tuple(pool.step.name for pool in filled)
-    figure = f"ladder-{pools[0].step.record.ladder.name}" if pools[0].step.record.ladder else None
+    filled = [step for step in pools if _filled(step)]
+    shares = [refused_share(step) for step in filled]
+    evidence = tuple(
+        Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
+        for step, share in zip(filled, shares, strict=True)
+    )
+    steps, ladder = tuple(step.name for step in filled), pools[0].record.ladder
+    figure = f"ladder-{ladder.name}" if ladder else None
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
-    verdict = Verdict.YES if filled[-1].share < filled[0].share - REFUSED_MARGIN else Verdict.NO
+    verdict = Verdict.YES if shares[-1] < shares[0] - REFUSED_MARGIN else Verdict.NO
     return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)
+
+
+def _filled(step: Step) -> bool:
+    """Return whether a pool's queue was filled: its rate was missed, or requests were refused, on more connections than
+    it has places, each of which waits with one request at a time.
+    """
+    overload = points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
+    return overload and (step.record.connections or 0) > queue_length(step)

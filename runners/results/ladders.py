@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
@@ -18,22 +19,21 @@ from runners.analysis.steady_state import SETTLED_CORES, compiling_cores
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
 from runners.design.session import FILL, RATE_STEP
-from runners.readers import write
 from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 FEWEST_SIDE_BY_SIDE = 2
 QUEUE = "queue-"  # settings that differ in their queue are called so
-OVERLOADED = 1.2  # of the lower rate: from here on a rate step is more than fits
-JUST_ABOVE = 1.3  # rates up to here above the knee tell what is missed first
+OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
+JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
 KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What rate steps are shares of: the knee as a search found it, a bound of it, or what a closed loop reached.
+    """The rate that rate steps are shares of: the knee of a search, a bound of it, or the rate of a closed loop.
 
-    `knee`: what is known of it. `estimated`: whether the search itself took it for found.
+    `knee`: the knee or its bounds. `estimated`: whether the search itself took it for found.
     """
 
     rps: float
@@ -46,7 +46,7 @@ class Base:
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `other_steps`: of a search, what other blocks offered to the same server at one rate over as many connections.
+    `other_steps`: of a search, the loads of other blocks on the same server at one rate over as many connections.
     `closed_loop`: the closed loop over as many connections that reached most; None where none was measured.
     """
 
@@ -72,7 +72,7 @@ class Ladder:
 
     @property
     def rate_steps(self) -> list[Step]:
-        """One step a rate, lowest first: a rate step that was offered again counts by its repeat."""
+        """One step of each rate, lowest first: the repeat where a rate was offered again."""
         last = {facts.offered_rps(step): step for step in self.steps}
         return [last[rps] for rps in sorted(last)]
 
@@ -82,18 +82,18 @@ class Ladder:
 
     @property
     def same(self) -> tuple[str, str, int | None]:
-        """Server, load and connections: ladders that have these in common tell of the same knee."""
+        """Server, load and connections: ladders that have these in common are about the same knee."""
         first = self.steps[0]
         return first.subject, first.workload, first.record.connections
 
     @property
     def judged_by(self) -> Objective:
-        """The objective; without one, that the rate alone is achieved."""
+        """The objective; where there is none, that the offered rate is achieved."""
         return self.objective or ACHIEVED_ALONE
 
     @cached_property
     def points(self) -> list[Point]:
-        """Each rate against the objective; of a search's loads each short step."""
+        """The judged rates; of a search's loads every short step."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
@@ -110,7 +110,7 @@ class Ladder:
 
     @cached_property
     def known(self) -> Search | None:
-        """All that bounds the knee; None without a search."""
+        """The search with everything that bounds its knee; None without a search."""
         if self.search is None or self.objective is None:
             return None
         limits = self.search
@@ -120,28 +120,18 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The knee that these rates show, or for rates at shares of it the one that was found before; else None."""
+        """The knee by these rates, or for rates at shares of it the one that a search found before; else None."""
         return self.known.knee if self.known else self.base.knee if self.base else None
 
     @property
-    def curve(self) -> Curve | None:
-        """The posterior of the knee; None without a search or without steps."""
-        return self.known.curve if self.known else None
-
-    @property
-    def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee, which is that of the knee unless it is known from below only."""
-        return self.known.lower_curve if self.known else None
-
-    @property
     def starts(self) -> int:
-        """Of how many fresh starts of the server the steps are."""
+        """The number of fresh starts of the server that the steps are of."""
         return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
 
     @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
-        return f"{facts.title(self.steps[0])} on {write.connections(connections)}"
+        return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
@@ -150,18 +140,18 @@ def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Decide whether two knees are of one search, whose loads went to both servers in random order."""
+    """Return whether two knees are of one search, whose loads went to both servers in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     """Return the ratio of two knees with its interval, from the posteriors of both; None where one was not searched.
 
-    What the other servers of their search tell of the spread of starts is taken in. A knee of which one side only is
-    known leaves the ratio open on one side: infinite above, or zero below.
+    The spread of starts is that of all servers of their search. A knee of which one side only is known leaves the ratio
+    open on one side: infinite above, or zero below.
     """
-    first, second = _pooled(run, of, lower=False), _pooled(run, against, lower=False)
-    least_first, least_second = _pooled(run, of, lower=True), _pooled(run, against, lower=True)
+    first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
+    least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
         return None
     assert of.knee is not None and against.knee is not None  # what has a curve has a knee
@@ -173,28 +163,26 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     return Bounded(apart.value, low, high)
 
 
-def _pooled(run: Run, ladder: Ladder, *, lower: bool) -> Curve | None:
-    own = _curve(ladder, lower=lower)
+def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
+    """Return a curve of a search by the spread of starts of all its servers; None without a search or steps."""
+    own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
-    others = [
-        _curve(other, lower=lower) for other in ladders(run) if other is not ladder and searched_together(other, ladder)
-    ]
-    return pooled([own, *(curve for curve in others if curve is not None)])[0]
-
-
-def _curve(ladder: Ladder, *, lower: bool) -> Curve | None:
-    return ladder.lower_curve if lower else ladder.curve
+    others = (other.known for other in ladders(run) if other is not ladder and searched_together(other, ladder))
+    return pooled([own, *filter(None, (curve_of(search) for search in others if search))])[0]
 
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
     """Return the ladders of a run, in order.
 
-    What bounds the knee of a search is taken from the whole run: closed loops over as many connections, and the rates
-    that other blocks offered. What the searches found is known of the knees that rate steps are shares of.
+    A search is bounded by the whole run: by closed loops over as many connections, and by the rates that other blocks
+    offered. Rate steps at shares of a knee are given the knee of its search.
     """
-    unbounded = ladders_of(run.find(kind=RATE_STEP))
+    by_name = facts.grouped(
+        run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
+    )
+    unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
     closed_loops = _closed_loops(run)
     bounded = [_bounded(ladder, unbounded, closed_loops.get(ladder.same)) for ladder in unbounded]
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
@@ -227,12 +215,6 @@ def _on_its_search(ladder: Ladder, search: Ladder | None) -> Ladder:
     return dataclasses.replace(ladder, base=dataclasses.replace(ladder.base, knee=search.knee))
 
 
-def ladders_of(steps: Iterable[Step]) -> tuple[Ladder, ...]:
-    """Return the ladders that these rate steps make, in order."""
-    by_name = facts.grouped(steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
-    return tuple(ladder_of(name, own) for name, own in by_name.items())
-
-
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
     """Return one ladder from its rate steps, as their metadata describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
@@ -248,7 +230,7 @@ def _base(about: LadderBase | None) -> Base | None:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Count what the rate steps just above the knee missed, by part of the objective, and how many steps those are."""
+    """Count the misses of rate steps just above the knee, by part of the objective, and those steps."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -284,20 +266,18 @@ def knees(run: Run) -> dict[str, list[SearchedKnee]]:
 
 
 def knees_anchor(workload: str) -> str:
-    """Where the knees of a workload are drawn."""
+    """Return the place of a report that draws the knees of a workload."""
     return f"knees-{workload}"
 
 
-def overloaded(run: Run) -> list[tuple[Step, Step]]:
-    """Return the lowest and the highest rate step of each pool with a queue; the highest is to be more than fits."""
-    pairs = []
+def overloaded(run: Run) -> list[Step]:
+    """Return the highest rate step of each pool with a queue, where it is to be an overload."""
+    steps = []
     for ladder in ladders(run):
-        steps = ladder.rate_steps
-        if steps[0].subject.startswith(QUEUE) and len(steps) > 1:
-            low, high = steps[0], steps[-1]
-            if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
-                pairs.append((low, high))
-    return pairs
+        low, high = ladder.rate_steps[0], ladder.rate_steps[-1]
+        if low.subject.startswith(QUEUE) and facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
+            steps.append(high)
+    return steps
 
 
 def queue_length(step: Step) -> int:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import failures
 from runners.analysis.intervals import Bounded, Direction, direction
+from runners.analysis.quantities import Refusal
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLimit, Outcome
 from runners.errors import Exit
-from runners.readers import write
 from runners.readers.run import Step
 
 MOST_TIMES = 50  # so many times as many starts, and nobody waits for them
@@ -31,8 +32,8 @@ class Judgement:
     """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
 
     `control`: the change of the baseline's second process, where it breaks the limit too. `refused`: why nothing is
-    known of the change, else empty. `starts_needed` and `minutes_needed`: in all, what an answer takes as far as the
-    variance of these starts tells; None where there is one, or where nothing tells.
+    known of the change. `starts_needed` and `minutes_needed`: in all, until the limit is decided, by the variance of
+    these starts; None where it is, or where nothing tells.
     """
 
     comparison: Comparison
@@ -41,13 +42,13 @@ class Judgement:
     change: Bounded
     starts: int = 0
     control: Bounded | None = None
-    refused: str = ""
+    refused: tuple[Refusal, ...] = ()
     starts_needed: int | None = None
     minutes_needed: float | None = None
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(write.finite, (self.change.value, self.change.low, self.change.high))
+        value, low, high = map(words.finite, (self.change.value, self.change.low, self.change.high))
         return {
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
             "low": low, "high": high, "starts_needed": self.starts_needed, "minutes_needed": self.minutes_needed,
@@ -70,7 +71,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """LIMIT where a limit failed, UNDECIDED where none did but one is inconclusive and does not pass, else DONE."""
+    """Return LIMIT where a limit failed, UNDECIDED where one is inconclusive and does not pass, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -81,53 +82,54 @@ def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
     change, control, starts, refused = _of_errors(comparison) if limit.quantity == ERRORS else _of(comparison, limit)
     outcome = outcome_of(limit, change)
     certain = limit.quantity == ERRORS and outcome == Outcome.FAILED  # a response that failed did
-    judgement = Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, refused=refused)
-
-    def takes(needed: int | None) -> Judgement:
-        minutes = needed * comparison.start_s / 60 if needed and math.isfinite(comparison.start_s) else None
-        return Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, None, "", needed, minutes)
-
+    unknown = Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts)
     if refused or not math.isfinite(change.value):
-        return judgement
+        return replace(unknown, refused=refused)
     if starts < comparison.fewest and not certain:
-        return takes(comparison.fewest)
+        return _open(unknown, comparison.fewest)
     if control is not None and outcome_of(limit, control) == Outcome.FAILED:
-        return Judgement(comparison, limit, Outcome.INCONCLUSIVE, change, starts, control)
+        return replace(unknown, control=control)
     if outcome == Outcome.INCONCLUSIVE:
-        return takes(_needed(limit, change, starts))
-    return Judgement(comparison, limit, outcome, change, starts)
+        return _open(unknown, _needed(limit, change, starts))
+    return replace(unknown, outcome=outcome)
 
 
-#: The change, that of the baseline's second process, from how many starts, and why nothing is known of it.
-_Seen = tuple[Bounded, Bounded | None, int, str]
+def _open(judgement: Judgement, needed: int | None) -> Judgement:
+    """Return an inconclusive judgement with the starts, and minutes, that would decide it."""
+    start_s = judgement.comparison.start_s
+    minutes = needed * start_s / 60 if needed and math.isfinite(start_s) else None
+    return replace(judgement, starts_needed=needed, minutes_needed=minutes)
+
+
+#: The change, that of the baseline's second process, the number of starts, and why nothing is known of it.
+_Seen = tuple[Bounded, Bounded | None, int, tuple[Refusal, ...]]
 
 
 def _of_errors(comparison: Comparison) -> _Seen:
     treatment = next(iter(comparison.treatments), "")
     second = next((name for name in comparison.failed if name not in (comparison.baseline, *comparison.treatments)), "")
     control = comparison.more_errors(second) if second else None
-    return comparison.more_errors(treatment), control, min(comparison.repeats), ""
+    return comparison.more_errors(treatment), control, min(comparison.repeats), ()
 
 
 def _of(comparison: Comparison, limit: ChangeLimit) -> _Seen:
     row = comparison.row(limit.quantity)
     if row is None:
-        return Bounded(math.nan), None, 0, ""
+        return Bounded(math.nan), None, 0, ()
     control = next((other.relative for other in comparison.control if other.quantity.name == limit.quantity), None)
     return row.relative, control, row.starts, row.refused
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
     """Judge a change by a limit."""
-    beyond = Bounded(change.value - limit.change, change.low - limit.change, change.high - limit.change)
-    side, worse = direction(beyond), Direction.HIGHER if limit.above else Direction.LOWER
+    side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE
     return Outcome.FAILED if side == worse else Outcome.PASSED
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Starts in all at which the interval would end at the limit; None where they are too many."""
+    """Return the starts in all at which the interval would end at the limit; None where they are too many."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:
@@ -150,7 +152,7 @@ class LoadJudgement:
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(write.finite, (self.value.value, self.value.low, self.value.high))
+        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
         return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 

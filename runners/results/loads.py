@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from runners.analysis import facts
 from runners.analysis.instrument import UNIT_US, incomparable
 from runners.analysis.intervals import Bounded, difference
-from runners.results.answer import ANY_PART, Answer, Answering, Basis, Measure, Needed, Unit, Verdict, first_of
+from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict, all_parts, any_part
+from runners.results.comparisons import together
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -31,8 +32,7 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
             values = [facts.quoted(step, MEDIAN) if step is not None else None for step in pair]
             if values[0] is None or values[1] is None:
                 continue
-            own = Measure(f"{facts.engine_name(second)} {workload.upper()} p50", values[1].value, Unit.LATENCY_US)
-            own = replace(own, low=values[1].low, high=values[1].high)
+            own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", values[1], Unit.LATENCY_US)
             measures.append(own.against(Measure(facts.engine_name(first), values[0].value, Unit.LATENCY_US)))
             compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair if step is not None)
             change = difference(values[1], values[0]) if compared else Bounded(math.nan)
@@ -40,16 +40,16 @@ def medians_apart(workloads: Sequence[str], first: str, second: str) -> Answerin
             steps += [step.name for step in pair if step is not None]
         if not measures:
             return None
-        verdict = Verdict.YES if all(one == Verdict.YES for one in verdicts) else Verdict.INCONCLUSIVE
-        needed = Needed.INTERLEAVED if verdict == Verdict.INCONCLUSIVE else None
-        figure = f"spectrum-{workloads[0]}"
-        return Answer(verdict, tuple(measures), Basis.LOADS, len(steps), needed, steps=tuple(steps), figure=figure)
+        verdict, figure = all_parts(verdicts), f"spectrum-{workloads[0]}"
+        return Answer(
+            verdict, tuple(measures), Basis.LOADS, len(steps), Needed.INTERLEAVED, steps=tuple(steps), figure=figure
+        )  # fmt: skip
 
     return answer
 
 
 def apart(change: Bounded) -> bool:
-    """Decide whether a change of latency lies beyond zero by at least the unit in which latencies are kept."""
+    """Return whether a change of latency lies beyond zero by at least the unit in which latencies are kept."""
     return change.low >= UNIT_US or change.high <= -UNIT_US
 
 
@@ -61,8 +61,5 @@ def servers_apart(results: Results) -> Answer | None:
     answers = [given for other in others if (given := medians_apart(workloads, first, other)(results)) is not None]
     if not answers:
         return None
-    verdict = first_of(ANY_PART, (given.verdict for given in answers))
-    decides = next(given for given in answers if given.verdict == verdict)
-    steps = tuple(dict.fromkeys(name for given in answers for name in given.steps))
-    evidence = tuple(measure for given in answers for measure in given.evidence)
-    return replace(decides, evidence=evidence, count=len(steps), steps=steps)
+    whole = together(answers, any_part)
+    return replace(whole, count=len(whole.steps))

@@ -1,4 +1,4 @@
-"""Profiles: which share of the work each category takes, and which frames changed between two profiles.
+"""Profiles: the share of the work of each category, and the frames that changed between two profiles.
 
 Each frame's shares are compared by a normal test whose variances know how the shares vary over time (see
 readers/stacks.py). Hundreds of frames are asked at once, so the false discovery rate is controlled at 5 % (Y. Benjamini
@@ -28,11 +28,11 @@ from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Un
 if TYPE_CHECKING:
     from runners.results.results import Results
 
-PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own work is said with every share
+PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
-#: What receives a request and makes its response, apart from sockets and the store.
+#: The work of receiving a request and making its response, apart from sockets and the store.
 HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
 #: A share of the CPU samples that has to change before it matters, as the table of questions has it.
@@ -41,6 +41,8 @@ SHARE_MARGIN = 0.02
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
+#: By how much a share exceeds what the question asks, and the share as a number of the answer.
+Effect = tuple[Bounded, Measure]
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
@@ -55,7 +57,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Give the share of several categories, its bounds those of the parts added up; None without any."""
+    """Return the share of several categories, its bounds those of the parts added up; None without any."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -70,11 +72,11 @@ def own_share(step: Step, event: str = facts.CPU) -> float:
 
 
 def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
-    """Categories whose shares in two profiles differ by more than their intervals, the largest difference first."""
+    """Return the categories whose shares in two profiles differ by more than their intervals, the largest first."""
     categories = map(str, facts.shares_of(first, event)["category"])
     pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
-    found = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
-    return sorted(found, key=lambda each: (-abs(each[1].value - each[2].value), each[0]))
+    apart = [(name, a, b) for name, a, b in pairs if a and b and a.apart_from(b)]
+    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
 
 
 RATE = 0.05
@@ -98,15 +100,15 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     seen = batches(step.frames["samples"], event, event not in UNIT_WEIGHT_EVENTS)
     if seen is not None:
         whole = float(seen.whole.sum())
-        found = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in by_frame(seen).items()}
+        shares = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in by_frame(seen).items()}
     else:
         frame = step.frames["frames"]
         rows = frame[frame["event"] == event]
-        found = {}
+        shares = {}
         for name, share, samples in zip(rows["frame"], rows["share"], rows["samples"], strict=True):
             resting_on = float(samples) / float(share) if share else math.nan
-            found[str(name)] = (float(share), float(share) * (1 - float(share)) / max(1.0, resting_on))
-    return {name: value for name, value in found.items() if not name.startswith("[")}
+            shares[str(name)] = (float(share), float(share) * (1 - float(share)) / max(1.0, resting_on))
+    return {name: value for name, value in shares.items() if not name.startswith("[")}
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
@@ -119,9 +121,9 @@ def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
         if max(key) >= LEAST_SHARE and (key not in together or depth.get(name, 0) > depth.get(together[key], 0)):
             together[key] = name
     tested = [_tested(name, a.get(name, (0.0, 0.0)), b.get(name, (0.0, 0.0))) for name in together.values()]
-    beyond = _discoveries([each.p for each in tested])
-    marked = [replace(each, beyond=flag) for each, flag in zip(tested, beyond, strict=True)]
-    return sorted(marked, key=lambda each: (-abs(each.change.value), each.frame))
+    beyond = _discoveries([change.p for change in tested])
+    marked = [replace(change, beyond=flag) for change, flag in zip(tested, beyond, strict=True)]
+    return sorted(marked, key=lambda change: (-abs(change.change.value), change.frame))
 
 
 def _depths(step: Step, event: str) -> dict[str, int]:
@@ -146,19 +148,18 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 
 def _discoveries(p_values: list[float]) -> list[bool]:
-    """Decide which hypotheses are rejected with a false discovery rate of at most RATE."""
+    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
     return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
 
 
 def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
     """Answer: is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
 
-    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+    def effect(step: Step) -> Effect | None:
         store = together(step, STORE)
         if store is None:
             return None
-        above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
-        return above, share_measure(f"the store's share in {step.workload.upper()}", store)
+        return store.less(MOST), Measure.of(f"the store's share in {step.workload.upper()}", store, Unit.SHARE)
 
     return _of_profiles(workloads, subject, effect)
 
@@ -166,13 +167,13 @@ def store_is_most(workloads: Sequence[str], subject: str) -> Answering:
 def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
     """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
 
-    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+    def effect(step: Step) -> Effect | None:
         sockets, store = together(step, SOCKETS), together(step, STORE)
         if sockets is None or store is None:
             return None
         above = Bounded(sockets.value - store.value, sockets.low - store.high, sockets.high - store.low)
-        measure = share_measure(f"sockets' share in {step.workload.upper()}", sockets)
-        return above, measure.against(share_measure("the store's", store))
+        measure = Measure.of(f"sockets' share in {step.workload.upper()}", sockets, Unit.SHARE)
+        return above, measure.against(Measure.of("the store's", store, Unit.SHARE))
 
     return _of_profiles(workloads, subject, effect)
 
@@ -180,25 +181,17 @@ def sockets_over_store(workloads: Sequence[str], subject: str) -> Answering:
 def http_allocates_most(workloads: Sequence[str], subject: str) -> Answering:
     """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
 
-    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+    def effect(step: Step) -> Effect | None:
         http, response = together(step, HTTP, ALLOC), share(step, ALLOC, "response")
         if http is None or response is None:
             return None
-        above = Bounded(http.value - MOST, http.low - MOST, http.high - MOST)
-        measure = share_measure(f"allocated for {step.workload.upper()} by HTTP", http)
-        return above, measure.against(share_measure("by the response alone", response))
+        measure = Measure.of(f"allocated for {step.workload.upper()} by HTTP", http, Unit.SHARE)
+        return http.less(MOST), measure.against(Measure.of("by the response alone", response, Unit.SHARE))
 
     return _of_profiles(workloads, subject, effect)
 
 
-def share_measure(label: str, share_of_work: Bounded) -> Measure:
-    """Return a share of the samples as a number of an answer."""
-    return Measure(label, share_of_work.value, Unit.SHARE, share_of_work.low, share_of_work.high)
-
-
-def _of_profiles(
-    workloads: Sequence[str], subject: str, effect: Callable[[Step], tuple[Bounded, Measure] | None]
-) -> Answering:
+def _of_profiles(workloads: Sequence[str], subject: str, effect: Callable[[Step], Effect | None]) -> Answering:
     """Answer whether an effect lies above zero in the profiles of all these workloads."""
 
     def answer(results: Results) -> Answer | None:
@@ -209,32 +202,25 @@ def _of_profiles(
     return answer
 
 
-def _judged(
-    steps: Sequence[Step], effect: Callable[[Step], tuple[Bounded, Measure] | None], figure: str | None
-) -> Answer | None:
+def _judged(steps: Sequence[Step], effect: Callable[[Step], Effect | None], figure: str | None) -> Answer | None:
     """Answer whether an effect lies above zero in each of these profiles; None without any."""
     effects = [(step, seen) for step in steps if (seen := effect(step)) is not None]
     if not effects:
         return None
-    least = min(above.low for _, (above, _) in effects)
-    most = max(above.high for _, (above, _) in effects)
-    verdict = verdict_of(least, most)
-    evidence = tuple(measure for _, (_, measure) in effects)
-    needed = Needed.SAMPLES if verdict == Verdict.INCONCLUSIVE else None
-    names = tuple(step.name for step, _ in effects)
-    return Answer(verdict, evidence, Basis.PROFILES, len(effects), needed, steps=names, figure=figure)
+    verdict = verdict_of(min(above.low for _, (above, _) in effects), max(above.high for _, (above, _) in effects))
+    evidence, names = tuple(measure for _, (_, measure) in effects), tuple(step.name for step, _ in effects)
+    return Answer(verdict, evidence, Basis.PROFILES, len(effects), Needed.SAMPLES, steps=names, figure=figure)
 
 
 def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
     """Answer: is more than half of the time waited for locks the wait for those of the store?"""
 
-    def effect(step: Step) -> tuple[Bounded, Measure] | None:
+    def effect(step: Step) -> Effect | None:
         store, pool = share(step, LOCK, "storage"), share(step, LOCK, "hand-over")
         if store is None or pool is None:
             return None
-        above = Bounded(store.value - MOST, store.low - MOST, store.high - MOST)
-        measure = share_measure(f"waits for the store in {step.workload.upper()}", store)
-        return above, measure.against(share_measure("for the pool", pool))
+        measure = Measure.of(f"waits for the store in {step.workload.upper()}", store, Unit.SHARE)
+        return store.less(MOST), measure.against(Measure.of("for the pool", pool, Unit.SHARE))
 
     def answer(results: Results) -> Answer | None:
         locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
@@ -246,7 +232,7 @@ def store_owns_the_waiting(workloads: Sequence[str], subject: str) -> Answering:
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithRate:
-    """How the share of a category changes from the lowest to the highest profiled rate of a ladder.
+    """The changes of the categories' shares from the lowest to the highest profiled rate of a ladder.
 
     `most`: the largest change that the interval of any category leaves room for, the profiler's own share aside.
     """
@@ -258,6 +244,11 @@ class ChangeWithRate:
     moved: tuple[tuple[str, Bounded, Bounded], ...]
     most: float
     steps: tuple[str, ...]
+
+    @property
+    def largest(self) -> float:
+        """The largest change of a share beyond its intervals."""
+        return max((abs(after.value - before.value) for _, before, after in self.moved), default=0.0)
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
@@ -286,23 +277,20 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
 
 
 def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate? The profiler's own share does, and is no work of a
-    request.
+    """Answer: does the work of a request change with the rate, the profiler's own share aside?
 
     No where the intervals leave no category room for a change that matters.
     """
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
-    all_changes = [change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs]
-    changes_seen = [change for change in all_changes if change is not None]
-    if not changes_seen:
+    of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)
+    seen = [change for change in of_pairs if change is not None]
+    if not seen:
         return None
-    widest = max(changes_seen, key=lambda change: max((abs(b.value - a.value) for _, a, b in change.moved), default=0))
-    largest = max((abs(b.value - a.value) for _, a, b in widest.moved), default=0.0)
-    verdict, needed = Verdict.YES, None
-    if max(change.most for change in changes_seen) < SHARE_MARGIN:
+    widest, verdict = max(seen, key=lambda change: change.largest), Verdict.YES
+    if max(change.most for change in seen) < SHARE_MARGIN:
         verdict = Verdict.NO
-    elif largest < SHARE_MARGIN:
-        verdict, needed = Verdict.INCONCLUSIVE, Needed.SAMPLES
+    elif widest.largest < SHARE_MARGIN:
+        verdict = Verdict.INCONCLUSIVE
     figure = f"byrate-{widest.workload}-{facts.CPU}"
-    return Answer(verdict, (widest,), Basis.PROFILES, len(changes_seen), needed, steps=widest.steps, figure=figure)
+    return Answer(verdict, (widest,), Basis.PROFILES, len(seen), Needed.SAMPLES, steps=widest.steps, figure=figure)

@@ -1,13 +1,13 @@
-"""What published outputs show and their authors did not say, with the same load here."""
+"""Answers by published outputs: what they show besides what their authors say, with the same load here."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
-from runners.audit.rules.timing import fitted_line
 from runners.errors import ReadError
 from runners.readers.output import Output
 from runners.readers.published import published_outputs
@@ -96,15 +96,14 @@ def median_is_the_timer(workload: str) -> Answering:
         if output is None:
             return None
         name, report = output
-        spectrum = report.spectrum_frame()
-        line = fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
+        line = instrument.timer_fit(report.spectrum_frame())
         median_us = report.latencies.at(0.5)
         if line is None or median_us is None or not line.is_millisecond_timer:
             return None
         median = Measure("published median", median_us, Unit.LATENCY_US)
         own = _without_tick(results, workload)
         if own is not None:
-            median = median.against(median_measure("one timed without a tick:", own, results))
+            median = median.against(median_measure("one without wrk2's timer of 1 ms:", own, results))
         spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
         measures = (median, spread)
         steps = (name, *((own.name,) if own is not None else ()))
@@ -116,8 +115,7 @@ def median_is_the_timer(workload: str) -> Answering:
 def _without_tick(results: Results, workload: str) -> Step | None:
     """Return the first load here whose spectrum is not that of a timer, or None."""
     for step in results.run.find(workload=workload, profiled=False):
-        rows = step.frames["spectrum"]
-        line = fitted_line(rows[rows["kind"] == facts.RESPONSE])
+        line = instrument.timer_fit(step.frames["spectrum"])
         quoted = facts.quoted(step, 0.5) is not None
         if quoted and facts.tool(step) == "truepace" and line is not None and not line.is_millisecond_timer:
             return step
@@ -126,10 +124,10 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 def median_measure(label: str, step: Step, results: Results) -> Measure:
     """Return the median of a load as a number of an answer: an upper bound where it lies within the floor."""
-    value = facts.quoted(step, 0.5) or Bounded(float("nan"))
+    value = facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
-    return Measure(label, value.value, Unit.LATENCY_US, value.low, value.high)
+    return Measure.of(label, value, Unit.LATENCY_US)
 
 
 def medians_stay(names: Sequence[str], workload: str) -> Answering:
@@ -138,27 +136,24 @@ def medians_stay(names: Sequence[str], workload: str) -> Answering:
     """
 
     def answer(results: Results) -> Answer | None:
-        medians = [
-            (output.offered_rps, median_us)
+        published_us = sorted(
+            median_us
             for _, output in outputs_named(names)
             if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
-        ]
-        ladders = [ladder for ladder in results.ladders if ladder.base is not None]
-        here = [
-            (facts.offered_rps(step), value.value)
-            for ladder in ladders
+        )
+        own_us = sorted(
+            value.value
+            for ladder in results.ladders
             for step in ladder.steps
-            if step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
-        ]
-        if len(medians) < 2 or not here:
+            if ladder.base and step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
+        )
+        if len(published_us) < 2 or not own_us:
             return None
-        published_us = sorted(median_us for _, median_us in medians)
-        own_us = sorted(median_us for _, median_us in here)
         measures = (
             Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-            Measure("timed without a tick, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+            Measure("without wrk2's timer of 1 ms, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
         )
-        return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(medians), steps=tuple(names))
+        return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
     return answer
 
@@ -183,7 +178,7 @@ def errors_are_absent_keys(workload: str) -> Answering:
         measures = (
             Measure("published errors", errors, Unit.COUNT).out_of(draws),
             Measure("absent keys", keys, Unit.COUNT).out_of(KEYS),
-            Measure("errors that they make", exact.value, Unit.COUNT, exact.low, exact.high),
+            Measure.of("errors that they make", exact, Unit.COUNT),
         )
         return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=(name,))
 
@@ -246,10 +241,14 @@ def reads_miss(names: Callable[[], Sequence[str]]) -> Answering:
     return answer
 
 
+def _of_ladders(results: Results) -> Iterator[tuple[str, Output]]:
+    """Yield the published outputs of all ladders, with their names."""
+    yield from outputs_named(list(dict.fromkeys(name for ladder in results.ladders for name in ladder.published)))
+
+
 def beyond_the_knee(results: Results) -> Answer | None:
     """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
-    names = dict.fromkeys(name for ladder in results.ladders for name in ladder.published)
-    outputs = list(outputs_named(list(names)))
+    outputs = list(_of_ladders(results))
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
         return None
@@ -263,8 +262,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 def taken_at_another_rate(results: Results) -> Answer | None:
     """Answer: were the percentiles taken at the rate that they are published under? As the folder's index says."""
-    names = dict.fromkeys(name for ladder in results.ladders for name in ladder.published)
-    for name, output in outputs_named(list(names)):
+    for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
             measure = Measure("taken at", ran_rps, Unit.RATE_RPS)

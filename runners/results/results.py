@@ -52,12 +52,12 @@ class Results:
 
     @cached_property
     def floors(self) -> tuple[Floor, ...]:
-        """What each generator reads of a server that does nothing, by rate and connections."""
+        """The floors: each generator on a server that does nothing, by rate and connections."""
         return tuple(instrument.floors(self.steps))
 
     @cached_property
     def stalls(self) -> tuple[Stall, ...]:
-        """What each generator reads of a server that was frozen at known times."""
+        """The readings of each generator of a server that was frozen at known times."""
         return tuple(instrument.stalls(self.run.find(kind="stall")))
 
     @cached_property
@@ -67,14 +67,14 @@ class Results:
 
     @cached_property
     def stores(self) -> tuple[Store, ...]:
-        """Stores that were filled, with what they wrote and take."""
+        """Stores that were filled and climbed, with their steps and knees."""
         return tuple(stores(self))
 
     @cached_property
     def trends(self) -> tuple[Trend, ...] | None:
         """Series over many runs, of a run that looked at the history; None for any other."""
-        found_trends = trends_of(self.run)
-        return None if found_trends is None else tuple(found_trends)
+        series = trends_of(self.run)
+        return None if series is None else tuple(series)
 
     @cached_property
     def server_cores(self) -> int:

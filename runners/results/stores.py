@@ -1,4 +1,4 @@
-"""Stores side by side: what each writes and takes for what it is given, and its knees.
+"""Stores side by side: the bytes that they write and take for each byte given, and their knees.
 
 Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
 same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
@@ -47,24 +47,24 @@ class Store:
 
     @property
     def written(self) -> float:
-        """Bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
+        """The bytes that its process has written for each byte given; NaN without files, or where nothing tells."""
         wrote = _number(self.fill.record.process_after.written_bytes)
         return wrote / _number(self.fill.record.fill.given_bytes) if self.on_disk and wrote > 0 else math.nan
 
     @property
     def room(self) -> float:
-        """Bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
+        """The bytes on the disk for each byte of the newest values and their keys, when the store is at rest."""
         filled = self.fill.record.fill
         return _number(filled.data_bytes) / _number(filled.live_bytes) if self.on_disk else math.nan
 
     @property
     def tables(self) -> float:
-        """Files that a read may have to look into, after the fill."""
+        """The files that a read may have to look into, after the fill."""
         return _number(self.fill.record.store_after.tables) if self.on_disk else math.nan
 
     @property
     def searched(self) -> float:
-        """Tables that a read which goes to the tables searches, by the store's own count; NaN where it has none."""
+        """The tables searched by a read that goes to tables, by the store's own count; NaN where it has none."""
         read = [step for step in self.steps if step.workload == "get"]
         return _number(read[-1].record.statistics_after.get("read_amplification")) if read else math.nan
 
@@ -88,24 +88,20 @@ def _number(value: float | None) -> float:
 
 
 def stores(results: Results) -> list[Store]:
-    """Return the stores of a run that were filled more than once over and climbed, in order; none for any other run."""
+    """Return the stores of a run that were filled more than once over and climbed, in order; none of any other run."""
     run = results.run
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
-    measured = [step for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP)]
-    subjects = [name for name in dict.fromkeys(step.subject for step in measured) if name in fills]
-    if not subjects:
-        return []
-    known = knees(run)
-    filled = []
-    for subject in subjects:
+    measured = facts.grouped(run.steps, lambda step: step.subject)
+    climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
+    known, filled = knees(run), []
+    for subject in (name for name in climbed if name in fills):
         own = {work: knee for work, row in known.items() for knee in row if knee.ladder.steps[0].subject == subject}
-        steps = tuple(step for step in run.steps if step.subject == subject)
-        filled.append(Store(run, subject, fills[subject], steps, own))
+        filled.append(Store(run, subject, fills[subject], tuple(measured[subject]), own))
     return filled
 
 
 def reference(filled: Sequence[Store]) -> Store:
-    """Return what the others are held against: the published one, or where it was not measured the first."""
+    """Return the store that the others are compared with: the published one, or where it was not measured the first."""
     return next((store for store in filled if store.subject == REFERENCE_STORE), filled[0])
 
 
@@ -114,7 +110,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
         return None
     apart = between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
-    return None if apart is None else Bounded(apart.value - 1, apart.low - 1, apart.high - 1)
+    return None if apart is None else apart.less(1)
 
 
 def less(label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str) -> Answering:
@@ -125,11 +121,11 @@ def less(label: str, unit: Unit, value: Callable[[Store], float], of: str, again
         if of not in by_name or against not in by_name:
             return None
         here, there = by_name[of], by_name[against]
-        if not (math.isfinite(value(here)) and math.isfinite(value(there))):
+        own, other = value(here), value(there)
+        if not (math.isfinite(own) and math.isfinite(other)):
             return None
-        measure = Measure(f"{here.name}, {label}", value(here), unit)
-        measure = measure.against(Measure(there.name, value(there), unit))
-        verdict = Verdict.YES if value(here) < value(there) else Verdict.NO
+        measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
+        verdict = Verdict.YES if own < other else Verdict.NO
         steps = (here.fill.name, there.fill.name)
         return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.tail_attribution import Attribution, Share, attribution
+from runners.analysis.tail_attribution import LEAST_SHARE, Attribution, attribution
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 #: The share of the time above p99 that a cause has to explain to be worth changing.
 MARGIN = 0.1
 CHANCE = 0.05
-#: A cause that is credited with less of the tail than this is not worth a word.
-LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def tail_by(cause: str, step_name: str) -> Answering:
     """Answer: does a cause explain the tail of a load beyond chance, and a share of it whose interval lies above zero?
 
     No where it explains less than MARGIN: where nothing is credited to it, or where the whole interval lies below.
-    Inconclusive of a load in which there was none of it, and of one whose tail can't be looked at by time.
+    Inconclusive of a load without events of the cause, and of one whose tail is not known by time.
     """
 
     def answer(results: Results) -> Answer | None:
@@ -65,7 +63,8 @@ def tail_by(cause: str, step_name: str) -> Answering:
             return give(Verdict.NO, (events,))
         causes = explained(seen)
         named = any(name == cause for name, _ in causes.causes)  # its share stands among theirs
-        evidence = (events, causes) if named else (_credited(cause, share), events, causes)
+        credited = Measure.of(f"{cause} explains", share.share, Unit.SHARE)
+        evidence = (events, causes) if named else (credited, events, causes)
         if not share.share.value > 0 or share.share.high < MARGIN:
             return give(Verdict.NO, evidence)
         if share.p < CHANCE and share.share.low > 0:
@@ -73,7 +72,3 @@ def tail_by(cause: str, step_name: str) -> Answering:
         return give(Verdict.INCONCLUSIVE, evidence, Needed.LONGER_LOAD)
 
     return answer
-
-
-def _credited(cause: str, share: Share) -> Measure:
-    return Measure(f"{cause} explains", share.share.value, Unit.SHARE, share.share.low, share.share.high)

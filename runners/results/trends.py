@@ -1,4 +1,4 @@
-"""What many runs say together: trends by machine class, where they changed level, and which runs were disturbed."""
+"""Trends over many runs by machine class: where they changed level, and the runs that were disturbed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.steady_state import CHANGE_LEVEL, FEWEST_RUNS, Change, changes, usual_before
 from runners.design.load import SENTINEL
-from runners.readers import write
 from runners.readers.history import LEAST_SHARE
 from runners.readers.run import Run
 from runners.results.answer import Answer, Answering, Basis, Measure, Needed, Unit, Verdict
@@ -25,14 +25,14 @@ FIGURE = "trends"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
 #: Latencies under rates that are further apart than this are not one series.
 SAME_RATE = 1.25
-#: What the sentinel is judged by. Its tail is too noisy in two seconds to judge anything.
+#: The figure by which the sentinel is judged. Its tail is too noisy in two seconds to judge anything.
 JUDGED = "p50"
 METRICS = ("p50", "p99", "p99.9", "achieved")
-#: How the figure of a frame is called: its share of the profiled processor time.
+#: Begins the metric of a frame: its share of the profiled processor time.
 SHARE_OF = "CPU share of "
 #: So many frames of a series are looked at: those whose share differs most between runs, in whatever order they came.
 MOST_FRAMES = 30
-#: By less than this part of the processor time no frame is said to have changed.
+#: The least change of a frame's share of the processor time.
 SMALLEST_SHARE = 0.01
 
 
@@ -41,8 +41,8 @@ class Trend:
     """One figure over the runs, oldest first.
 
     `frame`: `run`, `started`, `value`, `low`, `high`, `offered_rate_rps`, `disturbed` (the sentinel before that run
-    was out of its usual range), `git_commit`. `found` holds the changes between undisturbed runs, with indices into
-    `frame`; `why_not` says in words why none were looked for.
+    was out of its usual range), `git_commit`. `changes`: those between undisturbed runs, with indices into `frame`;
+    `why_not`: in words, why none were looked for.
     """
 
     machine_class: str
@@ -53,7 +53,7 @@ class Trend:
     workload: str
     metric: str
     frame: pd.DataFrame
-    found: tuple[Change, ...]
+    changes: tuple[Change, ...]
     why_not: str = ""
 
     @property
@@ -66,22 +66,21 @@ class Trend:
         return f"{name} {self.workload.upper()}{kind} {what}{where}"
 
     def worse(self, change: Change) -> bool:
-        """Tell whether a change is to the worse: a lower capacity, or a higher latency."""
+        """Return whether a change is to the worse: a lower capacity, or a higher latency."""
         return (change.ratio > 1) != (self.metric == "achieved")
 
     def worse_within(self, runs: int) -> bool:
-        """Tell whether the figure got worse in its last so many runs."""
-        return any(self.worse(change) and change.index >= len(self.frame) - runs for change in self.found)
+        """Return whether the figure got worse in its last so many runs."""
+        return any(self.worse(change) and change.index >= len(self.frame) - runs for change in self.changes)
 
     def written(self, value: float) -> str:
         if self.metric.startswith(SHARE_OF):
-            return write.percent(value)
-        return write.rate(value) if self.metric == "achieved" else write.latency(value)
+            return words.percent(value)
+        return words.rate(value) if self.metric == "achieved" else words.latency(value)
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the series of `measurements` (see runners.readers.history), one for each thing that was measured twice
-    or more.
+    """Return the series of `measurements` (see runners.readers.history), one of each figure with two values or more.
 
     The sentinel is the same in every experiment and size, so it is one series a machine class.
     """
@@ -91,16 +90,16 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
     rows.loc[sentinel, ["experiment", "size"]] = ""
     rows["disturbed"] = rows["run"].isin(disturbed)
     rows = rows.merge(runs[["run", "git_commit"]], on="run", how="left").sort_values("started_unix_s", kind="stable")
-    found = []
+    series = []
     for key, group in rows.groupby(list(KEY), sort=True, dropna=False):
         if len(group) < 2:
             continue
-        machine, experiment, size, kind, subject, workload, _, metric = (str(part) for part in key)
+        machine, experiment, size, kind, subject, workload, _, metric = map(str, key)
         names = ["run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit"]
         frame = group[names].reset_index(drop=True)
         points, why_not = _changes(frame, kind)
-        found.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
-    return found
+        series.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
+    return series
 
 
 def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> list[Trend]:
@@ -110,7 +109,7 @@ def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.Data
     there are, the rarer by chance a change has to be (Bonferroni). A higher share is a change to the worse.
     """
     disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
-    found = []
+    series = []
     for key, group in shares.groupby(list(KEY[:-1]), sort=True, dropna=False):
         profiles = group.drop_duplicates("run").sort_values("started_unix_s", kind="stable").set_index("run")
         if len(profiles) < 2:
@@ -119,23 +118,23 @@ def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.Data
         table = table.reindex(profiles.index).fillna(LEAST_SHARE)
         moved = table.max() - table.min()
         chosen = moved[moved >= SMALLEST_SHARE].nlargest(MOST_FRAMES).index
-        about = profiles[["step", "started", "offered_rate_rps"]].reset_index()
-        about["disturbed"] = about["run"].isin(disturbed)
-        about = about.merge(runs[["run", "git_commit"]], on="run", how="left")
-        machine, experiment, size, kind, subject, workload, _ = (str(part) for part in key)
+        profiled = profiles[["step", "started", "offered_rate_rps"]].reset_index()
+        profiled["disturbed"] = profiled["run"].isin(disturbed)
+        profiled = profiled.merge(runs[["run", "git_commit"]], on="run", how="left")
+        machine, experiment, size, kind, subject, workload, _ = map(str, key)
         for name in chosen:
-            frame = about.assign(value=table[name].to_numpy(), low=math.nan, high=math.nan)
+            frame = profiled.assign(value=table[name].to_numpy(), low=math.nan, high=math.nan)
             points, why_not = _changes(frame, kind, CHANGE_LEVEL / len(chosen))
-            points = tuple(each for each in points if abs(each.after - each.before) >= SMALLEST_SHARE)
+            points = tuple(point for point in points if abs(point.after - point.before) >= SMALLEST_SHARE)
             metric = f"{SHARE_OF}{name}"
-            found.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
-    return found
+            series.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
+    return series
 
 
 def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tuple[tuple[Change, ...], str]:
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
-        spread = f"{write.rate(rates.min())} to {write.rate(rates.max())}"
+        spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
         return (), f"the offered rates differ too much to compare ({spread}); give rate_rps"
     quiet = frame if kind == SENTINEL else frame[~frame["disturbed"]]
     if len(quiet) < FEWEST_RUNS:
@@ -146,9 +145,9 @@ def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tup
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """For each run with a sentinel: whether it lay in the usual range of those before it since the last change.
+    """Return by run whether its sentinel lay in the usual range of those before it since the last change.
 
-    None where too few came before to say what is usual.
+    None where too few came before to tell the range.
     """
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
@@ -179,13 +178,10 @@ def trends_change(*, sentinel: bool) -> Answering:
         if not series:
             return None
         looked = [trend for trend in series if not trend.why_not]
-        changed = [trend for trend in looked if trend.found]
+        changed = [trend for trend in looked if trend.changes]
         evidence = (Measure("trends that changed level", len(changed), Unit.COUNT).out_of(len(looked)),)
         runs = max(len(trend.frame) for trend in series)
-        if not looked:
-            return Answer(
-                Verdict.INCONCLUSIVE, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE
-            )
-        return Answer(Verdict.YES if changed else Verdict.NO, evidence, Basis.TRENDS, runs, figure=FIGURE)
+        verdict = Verdict.YES if changed else Verdict.NO if looked else Verdict.INCONCLUSIVE
+        return Answer(verdict, evidence, Basis.TRENDS, runs, Needed.MORE_RUNS, FEWEST_RUNS, figure=FIGURE)
 
     return answer

@@ -1,4 +1,4 @@
-"""One load as truepace and wrk2 read it: by how much wrk2 reads more, for its timer wakes by the millisecond."""
+"""One load as truepace and wrk2 read it, and what wrk2 adds, whose timer wakes by the millisecond."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TwoReadings:
 
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
-    """Return what both generators read of the load that they sent in turn; None where they have no round in common."""
+    """Return the readings of both generators of one load; None where they have no round in common."""
     paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
     ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
     if (median := _difference(ours, theirs, instrument.MEDIAN)) is None:
@@ -61,15 +61,15 @@ def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
 
 
 def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
-    by_us, of_us = (
+    ours_us, theirs_us = (
         {step.record.round: value.value for step in loads if (value := facts.quoted(step, level)) is not None}
         for loads in (ours, theirs)
     )
-    rounds = sorted(number for number in by_us.keys() & of_us.keys() if number is not None)
-    added = instrument.over_rounds(of_us[number] - by_us[number] for number in rounds)
+    rounds = sorted(number for number in ours_us.keys() & theirs_us.keys() if number is not None)
+    added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
     if added is None:
         return None
-    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (by_us, of_us))
+    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (ours_us, theirs_us))
     return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
 
 

@@ -8,12 +8,12 @@ local value
 local sent = 0
 
 -- In the main state: each thread learns its number and how many there are, which grows until the last is set up.
-local known = {}
+local threads = {}
 function setup(thread)
-   thread:set("fill_thread", #known)
-   known[#known + 1] = thread
-   for _, each in ipairs(known) do
-      each:set("fill_threads", #known)
+   thread:set("fill_thread", #threads)
+   threads[#threads + 1] = thread
+   for _, other in ipairs(threads) do
+      other:set("fill_threads", #threads)
    end
 end
 

@@ -16,7 +16,7 @@ import shutil
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CONSOLE, CONSOLE_COLUMN = "console", "text"
-#: Times, rates and counts are whole multiples of one of these powers of ten: nanoseconds as microseconds have three
-#: digits, as seconds nine. As decimal numbers of so many digits they take half of what floating-point numbers do.
+#: Digits after the point of times, rates and counts: nanoseconds as microseconds have three, as seconds nine. Decimal
+#: numbers of so many digits take half of what floating-point numbers do.
 DIGITS = (0, 3, 6, 9)
 PRECISION = 18  # of a decimal number in 64 bits
 #: Each column takes the smallest: a dictionary (None), or one of these.
@@ -58,12 +58,9 @@ class Archive:
     metas: dict[str, dict[str, Any]]
     _frames: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)
 
-    @classmethod
-    def at(cls, run: Path) -> Archive | None:
-        """Open the archive in a run folder; None where steps have folders of their own.
-
-        Raises StoreError when its list of steps can't be read.
-        """
+    @staticmethod
+    def at(run: Path) -> Archive | None:
+        """Return the archive in a run folder, None where steps have folders of their own. Raises StoreError."""
         try:
             changed_ns = steps_jsonl(run).stat().st_mtime_ns
         except OSError:
@@ -71,14 +68,14 @@ class Archive:
         return _opened(run, changed_ns)
 
     def steps(self) -> list[ArchivedStep]:
-        """List the steps in the order in which they started."""
+        """Return the steps in the order in which they started."""
         return [self.step(name) for name in self.metas]
 
     def step(self, name: str) -> ArchivedStep:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> dict[str, pd.DataFrame]:
-        """Read one frame of all steps, by step; those without a row are left out."""
+        """Return one frame of all steps, by step; steps without a row are left out."""
         if name not in self._frames:
             self._frames[name] = _by_step(frame_file(self.path, name))
         return self._frames[name]
@@ -98,7 +95,6 @@ class ArchivedStep(StepFolder):
         return dict(self.archive.metas[self.name])
 
     def frame(self, name: str) -> Path:
-        """Return the file that holds this frame of all steps."""
         return frame_file(self.archive.path, name)
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
@@ -119,7 +115,7 @@ def frame_file(run: Path, name: str) -> Path:
 
 
 def write_archive(run: Path, steps: Iterable[Content]) -> None:
-    """Write the steps of a run, in the order in which they started, into an empty folder."""
+    """Write the steps of a run into an empty folder, in the order in which they started."""
     import pandas as pd
 
     kept = sorted(steps, key=lambda step: step.meta.get("started_unix_us") or 0)
@@ -134,13 +130,12 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
     frame_file(run, "").parent.mkdir(parents=True)
     for name, parts in frames.items():
         _write(frame_file(run, name), pd.concat(parts, ignore_index=True))
-    lines = (json.dumps(step.meta, ensure_ascii=False, separators=(",", ":")) for step in kept)
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{json.dumps(step.meta, ensure_ascii=False, separators=(',', ':'))}\n" for step in kept)
     steps_jsonl(run).write_bytes(gzip.compress(text.encode("utf-8"), mtime=0))
 
 
 def copy_archive(run: Path, target: Path) -> None:
-    """Copy the manifest and the steps of an archive byte for byte into a folder that is not there yet."""
+    """Copy the manifest and the steps of an archive byte for byte into a new folder."""
     shutil.copytree(run / "steps", target / "steps")
     for path in (steps_jsonl(run), run / "manifest.json"):
         shutil.copyfile(path, target / path.name)
@@ -188,8 +183,7 @@ def _write(path: Path, frame: pd.DataFrame) -> None:
         if pa.types.is_floating(column.type) and (decimals := _decimals(column)) is not None:
             table = table.set_column(at, name, decimals)
         single = table.select([name])
-        sizes = {tried: _size(single, tried) for tried in _encodings(table[name].type)}
-        if encoding := min(sizes, key=sizes.__getitem__):
+        if encoding := min(_encodings(table[name].type), key=partial(_size_bytes, single)):
             encodings[name] = encoding
     _write_table(table, path, encodings, WRITTEN)
 
@@ -202,8 +196,8 @@ def _encodings(kind: pa.DataType) -> tuple[str | None, ...]:
     return OF_FLOATS if pa.types.is_floating(kind) else (None,)
 
 
-def _size(column: pa.Table, encoding: str | None) -> int:
-    """Return the bytes that a table of one column takes in an encoding."""
+def _size_bytes(column: pa.Table, encoding: str | None) -> int:
+    """Return the size of a table of one column in an encoding."""
     import pyarrow as pa
 
     written = pa.BufferOutputStream()
@@ -229,7 +223,7 @@ def _write_table(table: pa.Table, to: Path | pa.NativeFile, encodings: Mapping[s
 
 
 def _decimals(numbers: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Floating-point numbers as decimal ones; None where these are not equal to them to the bit."""
+    """Return floating-point numbers as decimal ones, None where these are not equal to them to the bit."""
     import numpy as np
     import pyarrow as pa
 
@@ -247,7 +241,7 @@ def _decimals(numbers: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _floats(decimals: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    """Decimal numbers as the nearest floating-point ones, which their quotients are and Arrow's cast is not."""
+    """Return decimal numbers as the nearest floating-point ones: by a division, for Arrow's cast does not round so."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

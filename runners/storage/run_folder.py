@@ -1,12 +1,13 @@
 """The run folder: the names of its files, its manifest, its steps (step_folder.py), and frames in and out.
 
-Nothing else in the lab knows what a file of a run is called. A step is written into a folder of its own that ends
-in ``.partial`` and takes its final name only when it is complete, so a run folder is never half-overwritten. Old
-runs are thinned by a policy: nothing is removed but what `given_up` has listed, and never a run that is being measured.
+A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete,
+so a run folder is never half-overwritten. `given_up` lists the runs that a policy removes, never one that is being
+measured.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from runners import ROOT
 from runners.errors import PlanError
 from runners.storage.archive import Archive
 from runners.storage.schema import StepRecord, write_record
-from runners.storage.step_folder import PARTIAL, StepFolder, StoreError, present_name, write_json
+from runners.storage.step_folder import PARTIAL, Inside, StepFolder, StoreError, present_name, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +57,7 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 
 def run_path(text: str) -> Path:
-    """Return the folder of the run with this id, as `lab runs` lists it; the text as a path where none has it."""
+    """Return the folder of the run with this id (`lab runs` lists them), or the text as a path where no run has it."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -74,76 +75,40 @@ class RunFolder:
 
     path: Path
 
+    manifest_path = Inside("manifest.json", "Plan, parameters, machine, tools and status of the run.")
+    steps_path = Inside("steps")
+    figures_path = Inside("figures")
+    report_html = Inside("report.html")
+    report_md = Inside("report.md")
+    notebook = Inside("notebook.ipynb", "The executed notebook of a batch run.")
+    conclusions = Inside("conclusions.json", "The report's conclusions.")
+    lab_log = Inside("lab.log", "The lab's output while a campaign measured the run.")
+
     @classmethod
     def create(
         cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
     ) -> RunFolder:
         """Make a new run folder under `root`; its manifest says `running`.
 
-        It is named by experiment, UTC time and size, unless it is given a name.
+        Its name is `name`, or made of experiment, UTC time and size.
         """
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         run = name or f"{experiment}-{stamp}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
         (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
-        folder.write_manifest(
-            {
-                "schema": MANIFEST_SCHEMA,
-                "run": run,
-                "experiment": experiment,
-                "size": size,
-                "status": "running",
-                "started_unix_s": datetime.now(UTC).timestamp(),
-                **manifest,
-            }
-        )
+        started_unix_s = datetime.now(UTC).timestamp()
+        about = {"schema": MANIFEST_SCHEMA, "run": run, "experiment": experiment, "size": size, "status": "running"}
+        folder.write_manifest({**about, "started_unix_s": started_unix_s, **manifest})
         return folder
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Return an existing run folder. Raises StoreError, naming `path`, when it is none."""
+        """Return an existing run folder. Raises StoreError for any other path."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
-            raise StoreError(
-                str(path), "not a run folder (it has no manifest.json)", "look into data/runs for those there are"
-            )
+            raise StoreError(str(path), "not a run folder (it has no manifest.json)", "take one of `lab runs`")
         return folder
-
-    @property
-    def manifest_path(self) -> Path:
-        return self.path / "manifest.json"
-
-    @property
-    def steps_path(self) -> Path:
-        return self.path / "steps"
-
-    @property
-    def figures_path(self) -> Path:
-        return self.path / "figures"
-
-    @property
-    def report_html(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def report_md(self) -> Path:
-        return self.path / "report.md"
-
-    @property
-    def notebook(self) -> Path:
-        """The path of the executed notebook of a batch run."""
-        return self.path / "notebook.ipynb"
-
-    @property
-    def conclusions(self) -> Path:
-        """The report's findings as JSON."""
-        return self.path / "conclusions.json"
-
-    @property
-    def lab_log(self) -> Path:
-        """What the lab printed while a campaign measured the run."""
-        return self.path / "lab.log"
 
     @property
     def name(self) -> str:
@@ -155,17 +120,15 @@ class RunFolder:
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
     def read_frames(self) -> dict[str, pd.DataFrame]:
-        """Return the frames of the run as a whole, by name. Raises StoreError, naming the file, when one can't be
-        read.
-        """
+        """Return the frames of the run as a whole, by name. Raises StoreError for a file that can't be read."""
         return {path.stem: _parquet(path) for path in sorted((self.path / "frames").glob("*.parquet"))}
 
     def server_folder(self, label: str) -> Path:
-        """Scratch for one server's life: its log and, until the run ends, its data."""
+        """Return the folder for the logs of one server and, until the run ends, its data."""
         return self.path / "servers" / label
 
     def manifest(self) -> dict[str, Any]:
-        """manifest.json as a dict. Raises StoreError when it can't be read."""
+        """Return manifest.json as a dict. Raises StoreError when it can't be read."""
         try:
             value: dict[str, Any] = json.loads(present_name(self.manifest_path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
@@ -187,13 +150,13 @@ class RunFolder:
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
     def reopen(self) -> None:
-        """Resume a run that was interrupted; the manifest tells when."""
+        """Resume a run that was interrupted; `resumed_unix_s` of the manifest holds the times."""
         (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
         resumed = [*self.manifest().get("resumed_unix_s", ()), datetime.now(UTC).timestamp()]
         self.update_manifest(status="running", resumed_unix_s=resumed)
 
     def begin_step(self, name: str) -> StepFolder:
-        """Return an empty folder to measure into. What an earlier, unfinished attempt left is removed."""
+        """Return an empty folder to measure into, without what an unfinished attempt left. Raises StoreError."""
         if not _STEP_NAME.match(name):
             raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
@@ -218,17 +181,11 @@ class RunFolder:
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
     def steps(self) -> list[StepFolder]:
-        """Complete steps in the order in which they started."""
+        """Return the complete steps in the order in which they started."""
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
-    def named(self, name: str) -> list[StepFolder]:
-        """Return the complete step of that name, if there is one."""
-        if archive := Archive.at(self.path):
-            return [archive.step(name)] if name in archive.metas else []
-        return [step for step in self.complete() if step.name == name]
-
     def complete(self) -> list[StepFolder]:
-        """Complete steps by name, also those of which nothing can be read."""
+        """Return the complete steps by name, unreadable ones too."""
         if archive := Archive.at(self.path):
             return [*archive.steps()]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
@@ -240,12 +197,11 @@ class RunFolder:
 
     @property
     def archived(self) -> bool:
-        """Whether it is an archive, which keeps all steps in few files (see archive.py)."""
         return Archive.at(self.path) is not None
 
 
 def console_step(path: Path) -> StepFolder | None:
-    """Find the step whose console output is `path`, in its own folder or in an archive; None for any other file."""
+    """Return the step whose console output is `path`, in its own folder or in an archive; None for any other file."""
     step = StepFolder(path.parent)
     if path != step.console:
         return None
@@ -260,9 +216,7 @@ def console_step(path: Path) -> StepFolder | None:
 
 def runs(root: Path) -> list[RunFolder]:
     """Return all run folders under `root`, oldest first by name."""
-    if not root.is_dir():
-        return []
-    return [RunFolder(path) for path in sorted(root.iterdir()) if (path / "manifest.json").is_file()]
+    return [RunFolder(manifest.parent) for manifest in sorted(root.glob("*/manifest.json"))]
 
 
 DAY_S = 86_400.0
@@ -271,10 +225,10 @@ PRUNED = ".pruned"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A run is given up if all that is set holds.
+    """Which runs to remove: those for which every condition that is set holds.
 
-    It began more than `older_than_days` ago; `keep` later runs of the same experiment and parameters, on the same kind
-    of machine, are complete; with `incomplete`, it never was.
+    `older_than_days`: the run began before that. `keep`: so many later runs of the same experiment and parameters, on
+    the same kind of machine, are complete. `incomplete`: the run never was complete.
     """
 
     older_than_days: float | None = None
@@ -288,7 +242,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A run that the policy gives up. `result`: of a campaign, which would measure it again."""
+    """A run that a policy removes. `result`: it is the result of a campaign, which would measure it again."""
 
     folder: RunFolder
     status: str
@@ -298,23 +252,21 @@ class GivenUp:
 
     @property
     def line(self) -> str:
-        """The run as it is listed."""
-        of = ", result of a campaign" if self.result else ""
-        return f"{self.bytes / 1e6:>9.1f} MB  {self.age_days:>6.1f} days  {self.status:<11}  {self.folder.name}{of}"
+        """Return the run as `lab prune` lists it."""
+        note = ", result of a campaign" if self.result else ""
+        return f"{self.bytes / 1e6:>9.1f} MB  {self.age_days:>6.1f} days  {self.status:<11}  {self.folder.name}{note}"
 
 
 def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Iterator[GivenUp]:
-    """Yield the runs below a folder that a policy gives up, oldest first."""
+    """Yield the runs below a folder that a policy removes, oldest first."""
     now_unix_s = time.time() if now_unix_s is None else now_unix_s
     manifests: list[tuple[float, RunFolder, dict[str, Any]]] = []
     for folder in runs(root):
-        try:
+        with contextlib.suppress(StoreError):
             manifest = folder.manifest()
-        except StoreError:
-            continue
-        manifests.append((float(manifest.get("started_unix_s") or 0.0), folder, manifest))
+            manifests.append((float(manifest.get("started_unix_s") or 0.0), folder, manifest))
     later: dict[str, int] = {}
-    given_up = []
+    removed = []
     for started_s, folder, manifest in sorted(manifests, key=lambda entry: entry[0], reverse=True):
         alike, complete = _alike(manifest), manifest.get("status") == "complete"
         age_days = (now_unix_s - started_s) / DAY_S
@@ -325,13 +277,13 @@ def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Ite
             or _measured_now(manifest)
         ):
             result = complete and "address" in manifest
-            given_up.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
+            removed.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
         later[alike] = later.get(alike, 0) + complete
-    yield from reversed(given_up)
+    yield from reversed(removed)
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run; one whose removal is cut short is no run any more."""
+    """Remove a run. Renamed and without its manifest first, it is no run any more if the removal is cut short."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()
@@ -339,7 +291,7 @@ def remove_run(run: GivenUp) -> None:
 
 
 def finish_removals(root: Path) -> None:
-    """Remove what an earlier removal that was cut short has left."""
+    """Remove the rest of runs whose removal was cut short."""
     for path in root.glob(f"*{PRUNED}"):
         shutil.rmtree(path, ignore_errors=True)
 
@@ -358,5 +310,5 @@ def _measured_now(manifest: Mapping[str, Any]) -> bool:
 
 
 def _bytes(folder: Path) -> int:
-    """Return what a folder takes on the disk."""
+    """Return the bytes that a folder takes on the disk."""
     return sum(os.lstat(Path(base, name)).st_blocks * 512 for base, _, names in os.walk(folder) for name in names)

@@ -1,4 +1,7 @@
-"""The typed record of a trial (step.json), and the conversion of every older form of it into that type."""
+"""The typed record of a trial (step.json); records of earlier labs are converted into it.
+
+None, an empty text and an empty tuple stand for what does not apply to a trial or is not known.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import msgspec
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
-#: What threads do that respond to no request: the server's own, and what observes it.
+#: Roles of threads that respond to no request: the server's own, and with the profiler's.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
 
@@ -36,7 +39,7 @@ class Spoken(enum.Enum):
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a record; what has its default is not written."""
+    """A part of a record; a field at its default is not written."""
 
 
 class GeneratorRecord(Struct, frozen=True):
@@ -53,8 +56,8 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is the line of JSON that it prints when it is ready.
 
-    `left_out` names what a server that is none of the lab's can't give, `categories` frames of its profile,
-    `node_hosts` the hosts of a fleet that have the other nodes of its cluster.
+    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile, by
+    category. `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()
@@ -67,7 +70,7 @@ class ServerRecord(Struct, frozen=True):
 
 
 class StoreStatus(Struct, frozen=True):
-    """What the server says of its store (`GET /v0/status`)."""
+    """The store in the server's status (`GET /v0/status`)."""
 
     disk_bytes: float | None = None
     entries_estimate: float | None = None
@@ -97,7 +100,7 @@ class ProfileRecord(Struct, frozen=True):
 
 
 class OtherProcess(Struct, frozen=True):
-    """A process besides the experiment that used the processor."""
+    """A process outside of the experiment that used the processor."""
 
     name: str
     cores: float
@@ -111,9 +114,9 @@ class WitnessRecord(Struct, frozen=True):
 
 
 class ClockRecord(Struct, frozen=True):
-    """A host's wall clock against that of the server's host: ahead by `offset_us`, and by how much that may be off.
+    """A host's wall clock is ahead of that of the server's host by `offset_us`, give or take `uncertainty_us`.
 
-    By the exchange of least delay of `exchanges` (RFC 5905). `stepped_us`: a clock was set by so much during the load.
+    By the exchange of least delay of `exchanges` (RFC 5905). `stepped_us`: by how much a clock was set during the load.
     """
 
     offset_us: float = 0.0
@@ -124,8 +127,9 @@ class ClockRecord(Struct, frozen=True):
 
 
 class NetworkRecord(Struct, frozen=True):
-    """The path from a generator's host to the servers: round trips of connects before the load, and, during it, the
-    segments of TCP that the host sent, and sent again.
+    """The path from a generator's host to the servers.
+
+    Round trips are those of connects before the load; TCP segments were sent, and sent again, during the load.
     """
 
     round_trips_us: tuple[float, ...] = ()
@@ -135,9 +139,10 @@ class NetworkRecord(Struct, frozen=True):
 
 
 class ShareRecord(Struct, frozen=True):
-    """One of the generators that shared a load, and its host. `began_us`: its window's start, by the server's clock,
-    after the agreed instant. `stalled_ms`: for so long its host's cores together stalled in the window. What lies
-    in its folder has its times by the server's clock too.
+    """One of the generators that shared a load, and its host.
+
+    `began_us`: how long after the agreed instant its window began, by the server's clock, as all times in its folder.
+    `stalled_ms`: for how long its host's cores together stalled in the window.
     """
 
     host: str
@@ -156,7 +161,7 @@ class ShareRecord(Struct, frozen=True):
 
 
 class SweepRecord(Struct, frozen=True):
-    """The short rate steps of one load: each for `step_s`, then a rest for `rest_s` at `rest_rps`."""
+    """The short rate steps of one load: `step_s` at a rate, then `rest_s` at `rest_rps`."""
 
     rates: tuple[float, ...]
     rest_rps: float
@@ -165,7 +170,7 @@ class SweepRecord(Struct, frozen=True):
 
 
 class SearchRecord(Struct, frozen=True):
-    """The limits of a knee search. `confirm_s`: seconds of the steps that confirm it, 0 of a search without any."""
+    """The limits of a knee search. `confirm_s`: length of a step that confirms the knee, 0 in a search without any."""
 
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
@@ -174,7 +179,7 @@ class SearchRecord(Struct, frozen=True):
 
 
 class LadderBase(Struct, frozen=True):
-    """What the rates of a ladder are shares of: a knee with its interval, or a closed loop's throughput."""
+    """The rate that a ladder's rates are shares of: a knee with its interval, or a closed loop's throughput."""
 
     what: str
     rps: float
@@ -182,7 +187,7 @@ class LadderBase(Struct, frozen=True):
 
 
 class LadderRecord(Struct, frozen=True):
-    """The ladder or the search that a rate step belongs to. `start`: which fresh start of its server, from 1."""
+    """The ladder or the search that a rate step belongs to. `start`: the number of its server's start, from 1."""
 
     name: str
     objective: str = ""
@@ -196,10 +201,10 @@ class LadderRecord(Struct, frozen=True):
 class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
-    `control` is the second process of the baseline, `reference` the server that does nothing, and `arm` the one that
-    was loaded alone. `until`: it may end at each start, once the primary quantity is decided; `planned_rounds` are then
-    the most. `cpu_groups`: "equal" where each server had a CPU group of equal weight, else why not. `slice_s`: how long
-    one server is loaded before another, 0 where each request may go to another, or where it was not recorded.
+    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that
+    was loaded alone. `until`: the block may end after any start that decides the primary quantity, and has at most
+    `planned_rounds`. `cpu_groups`: "equal" where every server had a CPU group of equal weight, else why not. `slice_s`:
+    how long one server is loaded before another; 0 where the server changes with the request, or is not recorded.
     """
 
     name: str = ""
@@ -221,11 +226,10 @@ class InterleavedRecord(Struct, frozen=True):
 class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load.
 
-    `cpu_s` is the processor time of its processes while the generator ran, with all that they started, and
-    `background_cpu_s` the part of it of threads that respond to no request (compilers, collectors, flushes,
-    compaction), by role in `background_by_role_s`; likewise its context switches, its calls to read or write, and what
-    its JVM allocated. `rss_bytes` is the memory of their own and `disk_bytes` what the store takes, both at the end.
-    None: not known here.
+    While the generator ran: `cpu_s` is the processor time of the server's processes and all that they started,
+    `background_cpu_s` the part of threads that respond to no request (compilers, collectors, flushes, compaction), by
+    role in `background_by_role_s`; likewise context switches, calls to read or write, and allocation of its JVM. At the
+    end: `rss_bytes` is the memory of the processes alone, and `disk_bytes` the size of the store.
     """
 
     name: str
@@ -244,7 +248,7 @@ class TargetRecord(Struct, frozen=True):
 
 
 class LoopRecord(Struct, frozen=True):
-    """A closed loop on the JDK's HTTP server; `tcp` is by how much the kernel's counters rose."""
+    """A closed loop on the JDK's HTTP server; `tcp`: increments of the kernel's counters, by name."""
 
     stage: str = ""
     stage_title: str = ""
@@ -256,7 +260,7 @@ class LoopRecord(Struct, frozen=True):
 
 
 class FillRecord(Struct, frozen=True):
-    """A fill: the keys that it wrote, and what the store took once its background work was done."""
+    """A fill: the keys that it wrote, and the size of the store once its background work was done."""
 
     keys: int = 0
     given_bytes: int | None = None
@@ -299,12 +303,12 @@ class WindowRecord(Struct, frozen=True):
 
 
 class StepRecord(Struct, frozen=True):
-    """One trial: what was asked, on what, under which conditions, and whether it counts.
+    """One trial: its load, its server, its conditions, and whether it is valid.
 
-    `role` is what the trial is for (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
+    `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
     setting. `expected_status`: codes of 400 and above that the workload asks for, such as 404 where it reads absent
-    keys. `spoken` is known where responses could not be read. `tries`: how often it was measured; the record is that
-    of the last. What does not apply to a trial is empty or None.
+    keys. `spoken` is known where responses could not be read. `tries`: how often the trial was measured; the record is
+    that of the last time.
     """
 
     schema: str = SCHEMA
@@ -370,8 +374,8 @@ class StepRecord(Struct, frozen=True):
 _EMPTY = StepRecord()
 
 
-def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return the record with those fields of others that are not at their defaults; the last one counts."""
+def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
+    """Return the record with the fields of others that are not at their defaults; the last one counts."""
     changed = {
         name: value
         for other in known
@@ -382,7 +386,7 @@ def laid_over(record: StepRecord, *known: StepRecord) -> StepRecord:
 
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
-    """Convert step.json. Raises StoreError where it is of another version, or holds a value that a field can't have."""
+    """Convert step.json. Raises StoreError for another version, and for a value that a field can't have."""
     name = f"step {document.get('name', '')!r}"
     document = {**_of_earlier_labs(document), **document}
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
@@ -394,12 +398,12 @@ def record_of(document: Mapping[str, Any]) -> StepRecord:
         raise StoreError(name, f"its record can't be read ({error})", "run it again") from error
 
 
-#: How reasons began in records that did not say how their trial ended.
+#: Beginnings of the reasons in records that had no field `ended`.
 _ENDINGS = {"the server died": Ended.DIED, "skipped: ": Ended.SKIPPED, "interrupted": Ended.INTERRUPTED}
 
 
 def _of_earlier_labs(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields that records of earlier labs did not have, as far as their other fields tell them."""
+    """Return fields that records of earlier labs did not have, concluded from their other fields."""
     reasons = document.get("invalid_reasons") or ()
     endings = [ended for reason in reasons for begins, ended in _ENDINGS.items() if str(reason).startswith(begins)]
     fields: dict[str, Any] = {"ended": endings[0].value} if endings else {}

@@ -1,7 +1,7 @@
-"""Stacks as other tools keep them: pprof's format, read and written, and speedscope's, written.
+"""Stacks in the formats of other tools: pprof's, read and written, and speedscope's, written.
 
-pprof's is a gzipped protocol buffer with one table of strings. Its fields are those of pprof's `profile.proto`; only
-stacks and the first value of each sample, the number of samples, are kept.
+pprof's is a gzipped protocol buffer with one table of strings; the numbers of its fields are those of pprof's
+`profile.proto`. Of a sample its stack and its first value, the number of samples, are kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class BadProfileError(ValueError):
 
 
 def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
-    """Give each sample's frames, root first, and its count. Raises BadProfileError."""
+    """Yield the frames, root first, and the count of every sample of a profile. Raises BadProfileError."""
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
@@ -48,7 +48,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
 
 
 def encoded(stacks: Mapping[str, int], event: str) -> bytes:
-    """Write stacks (`frame;frame`, root first) with their weights as a profile that pprof reads."""
+    """Return stacks (`frame;frame`, root first) with their weights as a profile that pprof reads."""
     strings = {"": 0}
 
     def text(value: str) -> int:
@@ -94,14 +94,14 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 def _numbers(data: bytes, wanted: int) -> list[int]:
     """Return the numbers of a repeated field, packed or one by one."""
     values: list[int] = []
-    for number, value in _fields(data):
-        if number == wanted and isinstance(value, int):
+    for value in (value for number, value in _fields(data) if number == wanted):
+        if isinstance(value, int):
             values.append(value)
-        elif number == wanted and isinstance(value, bytes):
-            at = 0
-            while at < len(value):
-                item, at = _read(value, at)
-                values.append(item)
+            continue
+        at = 0
+        while at < len(value):
+            item, at = _read(value, at)
+            values.append(item)
     return values
 
 
@@ -130,12 +130,7 @@ def _bytes(value: int | bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return bytes([value]) if value <= 0x7F else bytes([value & 0x7F | 0x80]) + _varint(value >> 7)
 
 
 def _varint_field(number: int, value: int) -> bytes:
@@ -147,7 +142,7 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def speedscope(stacks: Mapping[str, int], event: str, title: str) -> dict[str, object]:
-    """Give stacks with their weights in speedscope's file format, as JSON values."""
+    """Return stacks with their weights in speedscope's file format, as JSON values."""
     frames: dict[str, int] = {}
     samples = [[frames.setdefault(name, len(frames)) for name in stack.split(";")] for stack in stacks]
     unit = {"alloc": "bytes", "lock": "nanoseconds"}.get(event, "none")

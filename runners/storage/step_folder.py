@@ -1,4 +1,4 @@
-"""A step's folder: the names of its files, what is said of it, and its frames in and out."""
+"""A step's folder: the names of its files, what its record says, and its frames in and out."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runners.errors import Exit, LabError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What the name of a step's folder ends in until the step is complete.
+#: The end of the name of a step's folder until the step is complete.
 PARTIAL = ".partial"
 #: What truepace, the load generator, was called before it had a name of its own.
 FORMER_NAME = "loadgen"
 _FORMER = re.compile(rf"(?<!//)\b{FORMER_NAME}\b(?!(?<=/{FORMER_NAME})/)")
-#: A pattern for what truepace and its former self print of themselves.
+#: A pattern for both names that the load generator has printed of itself.
 EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
 
@@ -49,89 +49,39 @@ def write_json(path: Path, value: object) -> None:
     temporary.replace(path)
 
 
+class Inside:
+    """An attribute of a folder's class: the path of a file or folder in it, whether or not that is there."""
+
+    def __init__(self, name: str, content: str = "") -> None:
+        self._name, self.content = name, content
+
+    def __get__(self, folder: Any, _class: type | None = None) -> Path:
+        return Path(folder.path, self._name)
+
+
 @dataclass(frozen=True, slots=True)
 class StepFolder:
-    """One measured step on disk. Every path is given whether or not the file is there."""
+    """One measured step on disk."""
 
     path: Path
 
-    @property
-    def meta(self) -> Path:
-        """step.json: what was run and how it ended."""
-        return self.path / "step.json"
-
-    @property
-    def console(self) -> Path:
-        """The generator's standard output, as it was printed."""
-        return self.path / "console.txt"
-
-    @property
-    def generator_stderr(self) -> Path:
-        return self.path / "generator.stderr.txt"
-
-    @property
-    def load_json(self) -> Path:
-        return self.path / "load.json"
-
-    @property
-    def shares(self) -> Path:
-        """A folder with a folder for each of the generators that shared the load, whose files have the same names."""
-        return self.path / "shares"
-
-    @property
-    def hlog(self) -> Path:
-        """HdrHistogram log: response times by tenths of a second, service times and others by the second."""
-        return self.path / "load.hlog"
-
-    @property
-    def server_log(self) -> Path:
-        """What the server wrote to standard error during the step."""
-        return self.path / "server.log"
-
-    @property
-    def gc_log(self) -> Path:
-        """The JVM's unified log (gc, safepoint) with the wall clock in milliseconds."""
-        return self.path / "gc.log"
-
-    @property
-    def telemetry(self) -> Path:
-        """JSON lines, one sample of machine, server and generator each."""
-        return self.path / "telemetry.jsonl"
-
-    @property
-    def requests(self) -> Path:
-        """Every request of a load on several servers (`runners/loadgen/docs/requests.md`)."""
-        return self.path / "requests.log"
-
-    @property
-    def activity(self) -> Path:
-        """JSON lines, ten a second: CPU time of the server's threads by role, steal, disk."""
-        return self.path / "activity.jsonl"
-
-    @property
-    def stalls(self) -> Path:
-        """When each core stalled, as the stall witness saw it (`runners/loadgen/docs/stalls.md`)."""
-        return self.path / "stalls.txt"
-
-    @property
-    def causes_recording(self) -> Path:
-        """The JDK's flight recording of what can hold up a request."""
-        return self.path / "causes.jfr"
-
-    @property
-    def events(self) -> Path:
-        """The same events as JSON."""
-        return self.path / "events.json"
-
-    @property
-    def timed_stacks(self) -> Path:
-        """The profiler's samples with their times: `S id stack` and `E event unix_us id samples weight` lines."""
-        return self.path / "profile.samples"
-
-    @property
-    def recording(self) -> Path:
-        """async-profiler's recording (JFR)."""
-        return self.path / "profile.jfr"
+    meta = Inside("step.json", "What was run and how it ended (`schema.StepRecord`).")
+    console = Inside("console.txt", "The generator's standard output.")
+    generator_stderr = Inside("generator.stderr.txt", "The generator's standard error.")
+    load_json = Inside("load.json", "The generator's report (`runners/loadgen/docs/json.md`).")
+    shares = Inside("shares", "A folder of such files for each of several generators that shared the load.")
+    hlog = Inside("load.hlog", "HdrHistogram log: response times by tenths of a second, others by the second.")
+    server_log = Inside("server.log", "The server's standard error during the step.")
+    gc_log = Inside("gc.log", "The JVM's unified log (gc, safepoint) with the wall clock in milliseconds.")
+    telemetry = Inside("telemetry.jsonl", "One sample of machine, server and generator a line.")
+    requests = Inside("requests.log", "Every request of a shared load (`runners/loadgen/docs/requests.md`).")
+    activity = Inside("activity.jsonl", "Ten lines a second: CPU time of the server's threads by role, steal, disk.")
+    stalls = Inside("stalls.txt", "When each core stalled, by the stall witness (`runners/loadgen/docs/stalls.md`).")
+    causes_recording = Inside("causes.jfr", "The JDK's flight recording of what can hold up a request.")
+    events = Inside("events.json", "The events of `causes.jfr` as JSON.")
+    recording = Inside("profile.jfr", "async-profiler's recording.")
+    timed_stacks = Inside("profile.samples", "Its samples: lines `S id stack` and `E event unix_us id samples weight`.")
+    empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
@@ -150,7 +100,7 @@ class StepFolder:
         return self.path / f"{event}-against-{other}.html"
 
     def differences(self, event: str) -> dict[str, Path]:
-        """Those that there are, by the name of the other step."""
+        """Return the `difference` pages that there are, by the name of the other step."""
         begins = f"{event}-against-"
         return {page.stem.removeprefix(begins): page for page in sorted(self.path.glob(f"{begins}*.html"))}
 
@@ -174,20 +124,15 @@ class StepFolder:
             return None
 
     def read_meta(self) -> dict[str, Any]:
-        """step.json as a dict. Raises StoreError when it is missing or not JSON."""
+        """Return step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:
             value: dict[str, Any] = json.loads(present_name(self.meta.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
         return value
 
-    @property
-    def empty(self) -> Path:
-        """JSON list: the frames that were stored without a row, which need no file each."""
-        return self.path / "frames" / "empty.json"
-
     def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        """Store frames as Parquet, frames/<name>.parquet each; those without a row are named in one list."""
+        """Store frames as Parquet, one file a frame; `empty` names the frames without a row."""
         import pyarrow as pa  # here, because rooms that never touch a frame also use this module's names
         import pyarrow.parquet as pq
 

@@ -1,15 +1,13 @@
-"""What the lab needs of any server: who it is, where it responds, which processes it is, and how it ends.
+"""A server as the lab sees it: its name, its URL, its processes, its status, and its end.
 
-What only some servers give is an ability of its own, asked for with `isinstance`; what a server can't give is left out
-of a report, and `left_out` names it. Several servers that are loaded together are asked as one (`TargetGroup`).
+Abilities of some servers are protocols of their own, checked with `isinstance`. `TargetGroup` is one target made of
+several servers that are loaded together.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import ssl
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +26,14 @@ _EXIT_CODE_S = 10.0
 class Target(Protocol):
     """A server that was ready when this was made.
 
-    `pids` are the processes that the lab started, none where the server ran already; `data` is where it stores.
+    `pids`: the processes that the lab started, none where the server ran already. `data`: the folder of its store.
     """
 
     @property
     def engine(self) -> str: ...
     @property
     def subject(self) -> str:
-        """What reports call it, and steps are named after."""
+        """Its name in reports and in the names of steps."""
 
     @property
     def url(self) -> str: ...
@@ -47,10 +45,10 @@ class Target(Protocol):
     def data(self) -> Path | None: ...
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What this server can't give, by name."""
+        """The parts of a report that this server can't give."""
 
     def status(self) -> dict[str, Any]:
-        """Check that it is the server that was started, and give its status, empty where it tells none.
+        """Check that it is the server that was started, and return its status, empty where it has none.
 
         Raises ServerError when it died, does not respond, or is another one.
         """
@@ -58,7 +56,7 @@ class Target(Protocol):
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...
     def death(self) -> ServerError:
-        """Describe how it died, with its last log lines: for when it is known to be gone."""
+        """Return the error for a server that is known to be gone, with its last log lines."""
 
     def exit_code(self) -> int | None: ...
     def record(self) -> ServerRecord: ...
@@ -67,7 +65,7 @@ class Target(Protocol):
 
 @runtime_checkable
 class Jvm(Protocol):
-    """One JVM: a log of its pauses, a process that profiler and flight recorder attach to, a compiler to wait for."""
+    """One JVM, with a log of its pauses; profiler and flight recorder attach to it, and its compiler is waited for."""
 
     @property
     def pid(self) -> int: ...
@@ -85,7 +83,7 @@ class Freezable(Protocol):
 
 @runtime_checkable
 class Cluster(Protocol):
-    """Nodes that are processes of their own, by their place from 0 on: one can die and come back."""
+    """Nodes that are processes of their own, by their place from 0 on. A node can die and come back."""
 
     def kill(self, place: int) -> None: ...
     def start_again(self, place: int) -> None: ...
@@ -93,13 +91,13 @@ class Cluster(Protocol):
 
 @runtime_checkable
 class StoreStatistics(Protocol):
-    """A store that tells what it has counted."""
+    """A store with counters of its own."""
 
     def statistics(self) -> dict[str, Any]: ...
 
 
 def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """Return the last lines of a log; says so when it is empty or absent."""
+    """Return the last lines of a log, or a note that it is empty or absent."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -108,9 +106,8 @@ def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
 
 
 def death_of(thing: str, child: Child, log: Path) -> ServerError:
-    """Describe how a server died whose process is known to be gone, with its last log lines."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
+    """Return the error for a server whose process is known to be gone, with its exit code and last log lines."""
+    child.wait_up_to(_EXIT_CODE_S)  # its guard may not have collected the exit code yet
     return ServerError(
         thing,
         f"died with exit code {child.poll()}; its last lines:\n{log_tail(log)}",
@@ -120,14 +117,14 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers by their names in the schedule; where one has died, log, exit code and cause are its own."""
+    """Servers by their names in the schedule. URL, log, exit code and death are those of the first one that died."""
 
     subject: str
     members: Mapping[str, Target]
 
     @property
     def engine(self) -> str:
-        return ", ".join(dict.fromkeys(each.engine for each in self.members.values()))
+        return ", ".join(dict.fromkeys(server.engine for server in self.members.values()))
 
     @property
     def url(self) -> str:
@@ -135,7 +132,7 @@ class TargetGroup:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        return tuple(pid for each in self.members.values() for pid in each.pids)
+        return tuple(pid for server in self.members.values() for pid in server.pids)
 
     @property
     def log(self) -> Path:
@@ -147,19 +144,19 @@ class TargetGroup:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text for each in self.members.values() for text in each.left_out))
+        return tuple(dict.fromkeys(text for server in self.members.values() for text in server.left_out))
 
     def status(self) -> dict[str, Any]:
-        """Check that each is the server that was started; several have no status in common."""
-        for each in self.members.values():
-            each.status()
+        """Check that every member is the server that was started; a group has no status in common."""
+        for server in self.members.values():
+            server.status()
         return {}
 
     def alive(self) -> bool:
-        return all(each.alive() for each in self.members.values())
+        return all(server.alive() for server in self.members.values())
 
     def ended_within(self, timeout_s: float) -> bool:
-        return any(each.ended_within(timeout_s / len(self.members)) for each in self.members.values())
+        return any(server.ended_within(timeout_s / len(self.members)) for server in self.members.values())
 
     def death(self) -> ServerError:
         return self._first.death()
@@ -171,23 +168,23 @@ class TargetGroup:
         return ServerRecord(left_out=self.left_out)
 
     def stop(self) -> int:
-        return max([each.stop() for each in self.members.values()], default=0)
+        return max([server.stop() for server in self.members.values()], default=0)
 
     @property
     def _first(self) -> Target:
-        """The first that has died, or where all live the first."""
-        every = list(self.members.values())
-        return next((each for each in every if not each.alive()), every[0])
+        """The first server that has died, or the first of all where all live."""
+        servers = list(self.members.values())
+        return next((server for server in servers if not server.alive()), servers[0])
 
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: a client that is given none reads them all again, which takes longer than its question."""
+    """Return the system's certificates, read once: to read them again takes longer than most requests."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
-    """Return a client that goes straight to the server, or to its Unix socket: no proxy stands between. Close it."""
+    """Return a client that connects to the server, or to its Unix socket, without a proxy. Close it."""
     if socket is not None:
         return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

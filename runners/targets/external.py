@@ -1,6 +1,6 @@
 """Any server, by its `target.yaml`: start its command or find it running, wait until it is ready, stop all of it.
 
-Which version of a target it is: a hash of its content, and git's own work tree of an earlier revision.
+The version of a target: a hash of its content, and git's work tree of an earlier revision.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ import msgspec
 from runners.design.description import LOOPBACK, PORT, SOCKET
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.errors import LabError, PlanError, ServerError, ToolError
-from runners.process.supervisor import Child, in_a_row, pinned, start
+from runners.process.supervisor import Child, free_port, pinned, start
 from runners.storage.schema import ServerRecord
 from runners.targets.base import client, death_of, log_tail
 from runners.targets.preflight import QUESTION_S, cores_of, is_open, require_directory, require_free, resolved
 from runners.toolchain.tools import require_tool
 
-_LOOK_S = 0.02  # nobody tells when a foreign server is ready: it is looked at
+_LOOK_S = 0.02
 _START_S, _RUNNING_S = 60.0, 5.0  # until a server is ready that is started here, and one that runs already
 _END_S = 0.2
 
@@ -39,7 +39,7 @@ _END_S = 0.2
 class RunningTarget:
     """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends.
 
-    `place` is the folder of what `{socket}` stood for.
+    `place`: the folder of the socket that `{socket}` stood for.
     """
 
     file: TargetFile
@@ -69,12 +69,12 @@ class RunningTarget:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What a server gives of itself, and of one that the lab did not start also what its processes use."""
-        started = () if self.child else ("processor time and memory of its processes", "its output")
-        return ("log of a JVM", "counters of a store", *started)
+        """What no other server than the lab's own gives, and what one that ran already does not give either."""
+        unstarted = () if self.child else ("processor time and memory of its processes", "its output")
+        return ("log of a JVM", "counters of a store", *unstarted)
 
     def status(self) -> dict[str, Any]:
-        """Check that its process lives and that its port is open; it tells no status."""
+        """Check that its process lives and that its port is open; it has no status."""
         if not self.alive():
             raise self.death()
         if not is_open(self.file):
@@ -102,9 +102,9 @@ class RunningTarget:
         return ServerRecord(command=self.command, cpus=self.cpus, left_out=self.left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop it and all that it started. May be called twice; does nothing to a server that ran already."""
+        """Stop it and all that it started, but not a server that ran already. May be called twice."""
         code = self.child.stop() if self.child else 0
-        shutil.rmtree(self.folder / "data", ignore_errors=True)  # what {data} stood for
+        shutil.rmtree(self.folder / "data", ignore_errors=True)  # {data}
         if self.place is not None:
             self.place.cleanup()
         return code
@@ -121,22 +121,21 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus` are those of the lab's servers; its own go first. `name` is what reports call this process, if not by the
-    target's name. Raises PlanError for what can't be, ServerError with the server's last lines.
+    `cpus`: the lab's cores for servers, unless the target names its own. `name`: its name in reports, by default the
+    target's. Raises PlanError for a description that can't be followed, ServerError with the server's last lines.
     """
     resolved(file.target.headers)
     folder.mkdir(parents=True, exist_ok=True)
     own_data = folder.resolve() / "data"
     own_data.mkdir(exist_ok=True)
-    # the path of a socket has room for a hundred letters, which a run's folder may fill
+    # a run's folder may fill the hundred letters that the path of a socket has room for
     place = tempfile.TemporaryDirectory(prefix="lab-") if SOCKET in file.target.url else None
     own_socket = Path(place.name if place else "", "socket")
-    file = file.placed(in_a_row(1) if PORT in file.target.url else 0, own_data, own_socket, listen)
+    file = file.placed(free_port() if PORT in file.target.url else 0, own_data, own_socket, listen)
     target = file.target
-    if target.command is None:
-        running = RunningTarget(file, folder, None, name=name, engine=engine)
-    else:
-        environment = {**os.environ, **resolved(target.environment)}
+    environment = {**os.environ, **resolved(target.environment)}
+    running = RunningTarget(file, folder, None, name=name, engine=engine)
+    if target.command is not None:
         own = cores_of(file) or cpus
         require_directory(file)
         require_free(file)
@@ -159,9 +158,8 @@ def launch(
     try:
         _await_ready(running)
         if target.fill is not None and target.fill.command:
-            about = f"{file.path}, key fill.command"
-            variables = {**os.environ, **resolved(target.environment)}
-            _to_its_end(about, target.fill.command, file, folder / "fill.log", variables, target.fill.timeout_s)
+            key, log_path = f"{file.path}, key fill.command", folder / "fill.log"
+            _run_to_end(key, target.fill.command, file, log_path, environment, target.fill.timeout_s)
     except BaseException:
         running.stop()
         raise
@@ -172,18 +170,14 @@ def build(file: TargetFile, log: Path) -> None:
     """Run a target's `build` in its folder. Raises PlanError with its last lines when it fails."""
     if file.target.build:
         log.parent.mkdir(parents=True, exist_ok=True)
-        _to_its_end(f"{file.path}, key build", file.target.build, file, log)
+        _run_to_end(f"{file.path}, key build", file.target.build, file, log)
 
 
-def _to_its_end(
-    where: str,
-    command: Sequence[str],
-    file: TargetFile,
-    log: Path,
-    environment: Mapping[str, str] | None = None,
-    timeout_s: float | None = None,
-) -> None:
-    """Run a command in the target's folder until it ends. Raises PlanError with its last lines when it fails."""
+def _run_to_end(
+    where: str, command: Sequence[str], file: TargetFile, log: Path,
+    environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
+) -> None:  # fmt: skip
+    """Run a command in the target's folder. Raises PlanError, which begins with `where`, when it fails."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
@@ -197,13 +191,12 @@ def _to_its_end(
     finally:
         child.stop()
     if code != 0:
-        raise PlanError(
-            where, f"it ended with exit code {code}; its last lines:\n{log_tail(log)}", "correct what they name"
-        )
+        cause = f"it ended with exit code {code}; its last lines:\n{log_tail(log)}"
+        raise PlanError(where, cause, "correct what they name")
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError for one that lies elsewhere, by a link, or holds the target itself."""
+    """Empty the data folder. Raises PlanError for a folder elsewhere, if only by a link, and for the target's own."""
     if file.data is None:
         return
     data = file.data.resolve()
@@ -254,34 +247,33 @@ def _ready(running: RunningTarget) -> bool:
         return False
     if ready and ready.url:
         # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False, socket=file.socket) as asking:
+        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False, socket=file.socket) as http:
             base = "http://localhost" if file.socket is not None else running.url
-            response = asking.get(base + ready.url, headers=resolved(file.target.headers))
-            return response.status_code == ready.status
+            return http.get(base + ready.url, headers=resolved(file.target.headers)).status_code == ready.status
         return False
     return is_open(file, ready.port if ready else None)
 
 
 _TIMEOUT_S = 300.0
 _SHORT = 9
-_DESCRIPTIONS = (".yaml", ".yml", ".md")  # they change what is asked of a server, or said of it
+_DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documentation, not the server
 
 
 def content_hash(file: TargetFile) -> str:
-    """Identify a target by SHA-256: its description, and the bytes of what is run and sent.
+    """Return the SHA-256 of a target's description, of its scripts and bodies, and of its program.
 
-    These are the scripts, and the files that its command names; of a server that is built, what git keeps in its
-    directory, as the command then names what the build makes. What a server loads besides is not seen.
+    The program is the files that its command names; for a server that is built, the files in its directory that git
+    tracks. Other files that a server loads do not count.
     """
     target, digest = file.target, hashlib.sha256()
     digest.update(msgspec.json.encode(target))
-    requests = target.workloads.values()
-    named = [file.path.parent / name for each in requests for name in (each.script, each.body_file) if name]
+    workloads = target.workloads.values()
+    paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
     if target.build:
-        named += _tracked(file.directory)
+        paths += _tracked(file.directory)
     else:
-        named += [file.directory / word for word in target.command or ()]
-    for path in named:
+        paths += [file.directory / word for word in target.command or ()]
+    for path in paths:
         with contextlib.suppress(OSError, ValueError):  # an argument that is no file
             if path.is_file():
                 digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -289,7 +281,7 @@ def content_hash(file: TargetFile) -> str:
 
 
 def _tracked(directory: Path) -> list[Path]:
-    """Return the files of a directory that git keeps, in order; none outside of a repository."""
+    """Return the files of a directory that git tracks, in order; none outside of a repository."""
     try:
         listed = _git(str(directory), "-C", str(directory), "ls-files", "-z")
     except LabError:
@@ -299,22 +291,22 @@ def _tracked(directory: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
-    """Check out `revision` of the target's repository below `folder` while the body runs; gives the target there.
+    """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    Its description is the present one, so that both are sent the same and started alike; only what the repository
-    holds is that of the revision. Raises PlanError where there is no such revision, or the server lies outside.
+    Its description is the present one, so that both versions are started and loaded alike. Raises PlanError where there
+    is no such revision, or the server lies outside of the repository.
     """
     where = f"--baseline {revision}"
     inside = ["-C", str(file.path.parent)]
     top = Path(_git(where, *inside, "rev-parse", "--show-toplevel")).resolve()
-    found = _git(where, *inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = _git(where, *inside, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not file.directory.is_relative_to(top) or Path(file.target.directory).is_absolute():
         cause = f"the server's directory is not given from within the repository {top}"
         raise PlanError(f"{file.path}, key directory", cause, "write it relative to the file")
-    tree = folder.resolve() / f"{file.name[:28]}-{found[:_SHORT]}"
+    tree = folder.resolve() / f"{file.name[:28]}-{commit[:_SHORT]}"
     _remove(where, top, tree)
     tree.parent.mkdir(parents=True, exist_ok=True)
-    _git(where, "-C", str(top), "worktree", "add", "--quiet", "--detach", str(tree), found)
+    _git(where, "-C", str(top), "worktree", "add", "--quiet", "--detach", str(tree), commit)
     try:
         own = tree / file.path.parent.relative_to(top)
         if not (tree / file.directory.relative_to(top)).is_dir():

@@ -1,4 +1,4 @@
-"""Start, know, fill and stop a key-value server of ours, or the nodes of a cluster as processes of their own."""
+"""Start, fill and stop a key-value server of the lab's own, or the nodes of a cluster as processes of their own."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 _END_OF_OUTPUT_S = 0.5
 _EXIT_CODE_S = 10.0
-#: Flags that every measured JVM gets: frames between safepoints for the profiler, and leave for it to attach.
+#: Flags of every measured JVM: frames between safepoints for the profiler, which may attach.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
-#: one-nio loads its native library and uses Unsafe; without these JDK 25 warns in the server's log.
-#: A server of other classes may run on an older JDK, which would not start with them.
+#: one-nio loads its native library and uses Unsafe; without these flags JDK 25 warns in the server's log. A server of
+#: other classes may run on an older JDK, which would not start with them.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
 ONE_NIO_CLASSES = "lab.server."
 
@@ -49,7 +49,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 class ServerSpec:
     """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
 
-    `subject` is what reports call it; empty: its engine. `listen` is the address that it is reached by.
+    `subject` is its name in reports, by default its engine. `listen` is the address that it is reached by.
     """
 
     java: Path
@@ -78,7 +78,7 @@ class ServerSpec:
 
     @property
     def temporary(self) -> Path:
-        """What its libraries unpack goes here: a killed JVM leaves it behind."""
+        """The JVM's folder for temporary files, which a killed one leaves behind."""
         return self.folder / "tmp"
 
     def jvm_flags(self) -> list[str]:
@@ -110,7 +110,6 @@ class RunningServer:
     pid: int = field(init=False)
     url: str = field(init=False)
     engine: str = field(init=False)
-    #: What reports call it, and steps are named after.
     subject: str = field(init=False)
     pids: tuple[int, ...] = field(init=False)
     log: Path = field(init=False)
@@ -142,46 +141,39 @@ class RunningServer:
         )
 
     def status(self) -> dict[str, Any]:
-        """GET /v0/status, after checking that the process which responds is the one that we started.
+        """GET /v0/status, from the process that was started.
 
         Raises ServerError when the server died, does not respond, or is another one.
         """
         if not self.alive():
             raise self.death()
         try:
-            with client(STATUS_TIMEOUT_S) as asking:
-                status: dict[str, Any] = asking.get(f"{self.url}/v0/status").json()
+            with client(STATUS_TIMEOUT_S) as http:
+                status: dict[str, Any] = http.get(f"{self.url}/v0/status").json()
         except (httpx.HTTPError, ValueError) as error:
             broken = isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
-            if broken and self.child.wait_up_to(_EXIT_CODE_S):  # nobody is there any more: it may have died just now
+            if broken and self.child.wait_up_to(_EXIT_CODE_S):  # the server may have died just now
                 raise self.death() from error
-            raise ServerError(
-                f"server {self.engine} on {self.url}", f"gives no status ({error})", "launch it again"
-            ) from error
+            thing = f"server {self.engine} on {self.url}"
+            raise ServerError(thing, f"gives no status ({error})", "launch it again") from error
         if status.get("instance") != self.ready["instance"]:
-            raise ServerError(
-                self.url,
-                f"another server responds here (instance {status.get('instance')}, not {self.ready['instance']})",
-                "stop that one, or let the lab choose a free port (port=0)",
-            )
+            cause = f"another server responds here (instance {status.get('instance')}, not {self.ready['instance']})"
+            raise ServerError(self.url, cause, "stop that one, or let the lab choose a free port (port=0)")
         return status
 
     def statistics(self) -> dict[str, Any]:
-        """GET /v0/stats: what the store has counted; empty where it counts nothing or does not tell."""
-        try:
-            with client(STATUS_TIMEOUT_S) as asking:
-                response = asking.get(f"{self.url}/v0/stats")
-            counted: Any = response.json() if response.status_code == httpx.codes.OK else {}
-        except (httpx.HTTPError, ValueError):
-            return {}
-        return counted if isinstance(counted, dict) else {}
+        """GET /v0/stats: the store's counters; empty where it has none or does not respond."""
+        with contextlib.suppress(httpx.HTTPError, ValueError), client(STATUS_TIMEOUT_S) as http:
+            response = http.get(f"{self.url}/v0/stats")
+            counters: Any = response.json() if response.status_code == httpx.codes.OK else {}
+            return counters if isinstance(counters, dict) else {}
+        return {}
 
     def death(self) -> ServerError:
-        """Describe how this server died, with its last log lines: for when its process is known to be gone."""
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
     def crash(self) -> None:
-        """End it at once, as a crash does; its data stay."""
+        """Kill it, as a crash does; its data stay."""
         self.child.kill()
         shutil.rmtree(self.spec.temporary, ignore_errors=True)
 
@@ -218,7 +210,7 @@ def launch(
 ) -> RunningServer:
     """Start the server and wait for its ready line. Raises ServerError with its last log lines.
 
-    Until it is ready its compiler may use every core, unless a load is running meanwhile.
+    Until it is ready its compiler may use every core, unless it starts `under_load`.
     """
     spec.folder.mkdir(parents=True, exist_ok=True)
     spec.data.mkdir(parents=True, exist_ok=True)
@@ -227,37 +219,29 @@ def launch(
     arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
     with spec.log.open("wb") as log:
         child = start(arguments, stdout=subprocess.PIPE, stderr=log)
-    try:
+    with contextlib.ExitStack() as failed:
+        failed.callback(shutil.rmtree, spec.temporary, ignore_errors=True)
+        failed.callback(child.stop)
         with compiling_anywhere(child.pid, COMPILER_TIMEOUT_S) if free else contextlib.nullcontext():
             line = _read_ready_line(child, timeout_s)
-        ready = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
-        ready = None
-    except BaseException:
-        child.stop()
-        shutil.rmtree(spec.temporary, ignore_errors=True)
-        raise
-    if not isinstance(ready, dict) or ready.get("event") != "ready":
-        code = child.poll() if line else _exit_code(child)
-        child.stop()
-        shutil.rmtree(spec.temporary, ignore_errors=True)
-        if code is not None:
-            cause = f"ended at its start with exit code {code}"
-        elif line:
-            cause = f"printed {line[:200]!r} where its ready line should be"
-        else:
-            cause = f"was not ready after {timeout_s:g} s"
-        raise ServerError(
-            f"server {spec.engine}",
-            f"{cause}; its last lines:\n{log_tail(spec.log)}",
-            "correct what they name; the command was: " + shlex.join(arguments),
-        )
+        ready: Any = None
+        with contextlib.suppress(ValueError):
+            ready = json.loads(line) if line.endswith(b"\n") else None
+        if not isinstance(ready, dict) or ready.get("event") != "ready":
+            if child.wait_up_to(0 if line else _END_OF_OUTPUT_S):  # its output may be closed before it has ended
+                cause = f"ended at its start with exit code {child.poll()}"
+            elif line:
+                cause = f"printed {line[:200]!r} where its ready line should be"
+            else:
+                cause = f"was not ready after {timeout_s:g} s"
+            child.stop()
+            raise ServerError(
+                f"server {spec.engine}",
+                f"{cause}; its last lines:\n{log_tail(spec.log)}",
+                "correct what they name; the command was: " + shlex.join(arguments),
+            )
+        failed.pop_all()
     return RunningServer(spec, child, ready, tuple(arguments))
-
-
-def _exit_code(child: Child) -> int | None:
-    """Return the code of a child that has closed its output, or None for one that is merely silent."""
-    return child.poll() if not child.wait_up_to(_END_OF_OUTPUT_S) else child.wait()
 
 
 class Node(Protocol):
@@ -268,14 +252,14 @@ class Node(Protocol):
     @property
     def pid(self) -> int: ...
     def crash(self) -> None:
-        """End it at once; its data stay."""
+        """Kill it; its data stay."""
 
     def stop(self) -> int:
         """Stop it cleanly. May be called twice."""
 
 
 class NodeHost(Protocol):
-    """Another machine, on which one node can run. `seen_from` is the address of this one as that one reaches it."""
+    """Another machine, which can run one node. `seen_from`: the address by which it reaches this machine."""
 
     @property
     def name(self) -> str: ...
@@ -284,14 +268,18 @@ class NodeHost(Protocol):
     @property
     def seen_from(self) -> str: ...
     def start(self, spec: ServerSpec, secret: str, again: str) -> Node:
-        """Start a node there, on an empty store, or on what it left where `again` names its start. Raises LabError."""
+        """Start a node there. Raises LabError.
+
+        Its store is empty, unless `again`, a name for its new start, is given: then it has the data that it left.
+        """
 
 
 @dataclass(slots=True)
 class RunningNodes(RunningServer):
-    """A cluster of processes, each under its guard. It is loaded and observed at its first node.
+    """A cluster of processes. It is loaded and observed at its first node.
 
-    `starts` are what starts each node anew, given a name of that start. `hosts` are where the others are, if not here.
+    `starts`: functions that start a node again under the name that they are given, one a node. `hosts`: names of the
+    other nodes' hosts, none where they are on this machine.
     """
 
     starts: tuple[Callable[[str], Node], ...] = ()
@@ -301,18 +289,17 @@ class RunningNodes(RunningServer):
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes in their order, the one that is loaded first."""
+        """All nodes in their order; the first is the one that is loaded."""
         return [self, *self.others]
 
     def record(self) -> ServerRecord:
         return msgspec.structs.replace(super(RunningNodes, self).record(), node_hosts=self.hosts)
 
     def kill(self, place: int) -> None:
-        """End a node as a crash does; its data stay."""
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
-        """Start a node other than the first, which has ended, on its port and its data, with logs of its own.
+        """Start a node other than the first on its port and its data, with new logs. It must have ended.
 
         A load may go on meanwhile. Raises ServerError.
         """
@@ -330,7 +317,7 @@ class RunningNodes(RunningServer):
 
 
 def secret_file(folder: Path, secret: str) -> Path:
-    """Write the file by whose secret the nodes of one cluster know each other's requests."""
+    """Write the secret by which the nodes of a cluster recognise each other's requests; return its file."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "cluster-secret"
     path.unlink(missing_ok=True)
@@ -340,9 +327,9 @@ def secret_file(folder: Path, secret: str) -> Path:
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int], hosts: Sequence[NodeHost] = ()) -> RunningNodes:
-    """Start a node on each port, each with folders of its own below those of `spec`. None is left if one fails.
+    """Start one node a port, with folders of their own below those of `spec`; if one fails, all are stopped.
 
-    The first is on this machine, the others on `hosts`, where some are given. Raises PlanError where those are too few.
+    The first is on this machine, the others on `hosts` if there are any. Raises PlanError where these are too few.
     """
     if hosts and len(hosts) < len(ports) - 1:
         cause = f"{len(hosts)} hosts have a slot for a server, {len(ports) - 1} are wanted for the other nodes"
@@ -382,14 +369,14 @@ def _url(server: Target, key: int) -> str:
 
 
 def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
-    """PUT ids 1..keys one after the other, for machines without our generator (wrk2 can't count)."""
-    with client(FILL_TIMEOUT_S) as asking:
+    """PUT ids 1..keys one after the other, for machines without truepace: wrk2 can't count."""
+    with client(FILL_TIMEOUT_S) as http:
         for key in range(1, keys + 1):
-            asking.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
+            http.put(_url(server, key), content=b"v" * value_bytes).raise_for_status()
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
-    """See that every request of a fill had its response, and none an error. Raises MeasureError."""
+    """Raise MeasureError unless every request of a fill had a response that is no error."""
     if completed < keys or refused:
         cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
         raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
@@ -398,12 +385,11 @@ def check_written(subject: str, keys: int, completed: int, refused: int) -> None
 def check_filled(server: Target, keys: int) -> None:
     """Read the first, the last and some ids between. Raises MeasureError that names a missing one."""
     step = max(1, keys // CHECKED_KEYS)
-    with client(FILL_TIMEOUT_S) as asking:
+    with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:
-            response = asking.get(_url(server, key))
-            if response.status_code != httpx.codes.OK:
+            status = http.get(_url(server, key)).status_code
+            if status != httpx.codes.OK:
+                cause = f"id {key} of 1..{keys} gets status {status} after the fill"
                 raise MeasureError(
-                    f"store {server.engine}",
-                    f"id {key} of 1..{keys} gets status {response.status_code} after the fill",
-                    "see the server's log; the store may have refused writes",
+                    f"store {server.engine}", cause, "see the server's log; the store may have refused writes"
                 )

@@ -1,4 +1,4 @@
-"""Check a target before anything is built or loaded: its variables, files, program, cores, and its port."""
+"""Check a target before anything is built or loaded: its variables, files, program, cores, and port."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError for what a description names and is not there, ServerError where its port is not as it must be.
+    """Raise PlanError where a description names something that is not there, ServerError for its port.
 
-    A server that runs already and has a `ready` of its own may become ready later.
+    The port of a server that is to be started must be free, and that of a server that runs already must be open. The
+    latter is not checked where the description says by `ready` when the server is ready.
     """
     target = file.target
     resolved(target.headers)
@@ -56,50 +57,48 @@ def require_directory(file: TargetFile) -> None:
 
 
 def require_free(file: TargetFile) -> None:
-    """Raise ServerError where something listens already on the port or socket of a target that is to be started."""
+    """Raise ServerError where something listens on the port or socket of a target that is to be started."""
     if is_open(file):
         cause = f"something listens on {file.target.url} before it was started"
         raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with the secrets of the lab's environment. Raises PlanError for a variable that is not set."""
-    found = {}
-    for name, value in values.items():
-        if isinstance(value, FromEnvironment):
-            secret = os.environ.get(value.name)
-            if secret is None:
-                cause = f"the lab's environment has no variable {value.name}"
-                raise PlanError(
-                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
-                )
-            if not secret.isprintable():
-                raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
-            value = value.prefix + secret
-        found[name] = value
-    return found
+    """Return values with secrets from the lab's environment. Raises PlanError for a variable that is not set."""
+    return {
+        name: _secret(name, value) if isinstance(value, FromEnvironment) else value for name, value in values.items()
+    }
+
+
+def _secret(name: str, source: FromEnvironment) -> str:
+    value = os.environ.get(source.name)
+    if value is None:
+        cause = f"the lab's environment has no variable {source.name}"
+        raise PlanError(f"{name}: {{from: {source.name}}}", cause, f"export {source.name}=… before the lab starts")
+    if not value.isprintable():
+        raise PlanError(f"variable {source.name}", "it holds a line break", "set it without one")
+    return source.prefix + value
 
 
 def cores_of(file: TargetFile) -> tuple[int, ...]:
-    """Return the cores that a target names. Raises PlanError for one that the lab may not use."""
-    there = usable_cpus()
-    if missing := [cpu for cpu in file.target.cpus if there and cpu not in there]:
+    """Return the cores that a target names. Raises PlanError for a core that the lab may not use."""
+    usable = usable_cpus()
+    if missing := [cpu for cpu in file.target.cpus if usable and cpu not in usable]:
         cause = f"core {missing[0]} is not among those that the lab may use"
-        raise PlanError(f"{file.path}, key cpus", cause, f"choose of {', '.join(map(str, there))}")
+        raise PlanError(f"{file.path}, key cpus", cause, f"choose from {', '.join(map(str, usable))}")
     return file.target.cpus
 
 
 def is_open(file: TargetFile, port: int | None = None) -> bool:
     """Return whether a target's socket or port, or another port of its host, accepts a connection."""
-    if file.socket is not None and port is None:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as asking:
-            asking.settimeout(QUESTION_S)
-            asking.connect(str(file.socket))
-            return True
-        return False
-    address = urlsplit(file.target.url)
     with contextlib.suppress(OSError):
-        at = port or address.port or _PORTS[address.scheme]
-        with socket.create_connection((address.hostname or "127.0.0.1", at), timeout=QUESTION_S):
-            return True
+        if file.socket is not None and port is None:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(QUESTION_S)
+                connection.connect(str(file.socket))
+        else:
+            address = urlsplit(file.target.url)
+            host, own_port = address.hostname or "127.0.0.1", address.port or _PORTS[address.scheme]
+            socket.create_connection((host, port or own_port), timeout=QUESTION_S).close()
+        return True
     return False

@@ -20,8 +20,11 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from runners.process.cpu_placement import usable_cpus
 from runners.tests.tiers import LONG, ONLY_LONG
@@ -43,12 +46,16 @@ QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-Bytec
 QUICK_JVM = f"{QUICK_START} -XX:+UseSerialGC"
 #: Where the tests of Java keep their thousands of files, each created, forced and deleted; and the room that they need.
 IN_MEMORY, IN_MEMORY_BYTES = Path("/dev/shm"), 2 << 30
+#: The longest that the tests of one Maven module may take in full.
+LONG_MODULE_S = 6 * 3600
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
 QUICK_LUAJIT = "-O0"
 #: What computes leaves the processor to who waits for a response within seconds.
 NICE = 19
 #: A line on how far the parts are is printed this often, and so much of what each said last.
 PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
+#: A part that takes longer is ended, and the stacks of its JVMs are in its output.
+LIMIT_S = 2_400.0
 #: Lines of a failed part that are shown.
 SHOWN_LINES = 400
 SLOWEST = 15
@@ -71,6 +78,7 @@ class Part:
     #: Of all its processes that were waited for.
     cpu_s: float = 0.0
     lines: list[str] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
 
     def run(self, command: Sequence[str], cwd: Path = ROOT, env: dict[str, str] | None = None) -> int:
         """Run a command to its end; its exit code."""
@@ -85,6 +93,7 @@ class Part:
             encoding="utf-8",
             errors="replace",
         ) as process:
+            self.process = process
             assert process.stdout is not None
             for line in process.stdout:
                 self.say(line.rstrip("\n"))
@@ -94,6 +103,23 @@ class Part:
         self.took_s += time.monotonic() - began
         self.cpu_s += used.ru_utime + used.ru_stime
         return process.returncode
+
+    def end(self) -> None:
+        """Kill the command that runs with all its children; JVMs print the stacks of their threads before."""
+        if self.process is None or self.process.returncode is not None:
+            return
+        self.failed.append(f"not over after {LIMIT_S:.0f} s")
+        family = [psutil.Process(self.process.pid), *psutil.Process(self.process.pid).children(recursive=True)]
+        for member in family:
+            with suppress(psutil.NoSuchProcess):
+                if member.name() == "java":
+                    stacks = subprocess.run(
+                        [require_jdk().home / "bin" / "jstack", str(member.pid)], capture_output=True, text=True
+                    )
+                    self.lines += stacks.stdout.splitlines()
+        for member in family:
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
 
     def say(self, line: str) -> None:
         self.lines.append(line)
@@ -135,7 +161,9 @@ def java(part: Part) -> None:
     flags = [f"-Dbuild.hash={sources}"]
     env = {**os.environ, "JAVA_HOME": str(jdk.home)}
     with tempfile.TemporaryDirectory(dir=in_memory(), ignore_cleanup_errors=True) as folder:
-        if not LONG:
+        if LONG:
+            flags += ["-Dtest.limit=2 h", f"-Dtest.module.limit.s={LONG_MODULE_S}"]
+        else:
             flags.append(f"-Dtest.jvm={QUICK_JVM} -Djava.io.tmpdir={folder}")
             env["MAVEN_OPTS"] = f"{QUICK_JVM} {env.get('MAVEN_OPTS', '')}".strip()
         code = part.run([str(maven.path), "-B", "-ntp", "-fae", *flags, "verify"], SERVER_JAVA, env)
@@ -146,7 +174,7 @@ def java(part: Part) -> None:
     reports = (path for path in SERVER_JAVA.glob(SUREFIRE_REPORTS) if path.stat().st_mtime >= began_s)
     part.only_long = sum(path.read_text(encoding="utf-8").count(f"failed: {ONLY_LONG}") for path in reports)
     part.skipped = skipped - part.only_long
-    part.failed = [name for (name,) in part.found(SUREFIRE_FAILED)]
+    part.failed += [name for (name,) in part.found(SUREFIRE_FAILED)]
     part.slowest = [(float(seconds), name) for *_, seconds, name in classes]
     part.judge(code, failures + errors)
     if part.failed:
@@ -167,7 +195,7 @@ def rust(part: Part) -> None:
         code = part.run([*command, "--ignored", "--test-threads=1"], LOADGEN_CRATE) or code
         part.only_long = 0
     part.passed = sum(int(passed) for passed, *_ in part.found(CARGO_RESULT))
-    part.failed = [name for (name,) in part.found(CARGO_FAILED)]
+    part.failed += [name for (name,) in part.found(CARGO_FAILED)]
     part.judge(code, sum(int(failed) for _, failed, _ in part.found(CARGO_RESULT)))
     if not part.failed:
         build_truepace(part.say)
@@ -245,6 +273,9 @@ def side_by_side(made: Sequence[tuple[Part, Tests]], began: float) -> list[Part]
             done, running = wait(running, PROGRESS_S, "FIRST_COMPLETED")
             for future in done:
                 show(future.result())
+            if not LONG and time.monotonic() - began > LIMIT_S:
+                for part, _ in made:
+                    part.end()
             for part, _ in made:
                 if running and not done and part.lines:
                     said = f"{part.name}: {part.lines[-1].strip()[-PROGRESS_WIDTH:]}"

@@ -11,7 +11,7 @@ import pytest
 
 import runners.lab
 from runners.cli import work
-from runners.cli.asked import COMPARED_MINUTES, comparison
+from runners.cli.planned import COMPARED_MINUTES, comparison
 from runners.design.block import COMPARED_WARMUP_S, FEWEST_STARTS, Interleaved
 from runners.design.experiment import validate
 from runners.design.load import SIZES, Shape
@@ -60,7 +60,7 @@ class Asked:
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """The labs that were begun, whoever began them."""
-    found: list[Asked] = []
+    labs: list[Asked] = []
 
     class Lab:
         @staticmethod
@@ -68,12 +68,12 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
             number: str, names: Mapping[str, object] | None = None, resume: Path | None = None, **parameters: object
         ) -> Asked:
             known = {parameter.name for parameter in PLAN.parameters}.intersection(names or ())
-            found.append(Asked(number, {name: (names or {})[name] for name in known} | parameters))
-            return found[-1]
+            labs.append(Asked(number, {name: (names or {})[name] for name in known} | parameters))
+            return labs[-1]
 
     monkeypatch.setattr(runners.lab, "Lab", Lab)
     monkeypatch.setattr(work, "Lab", Lab)
-    return found
+    return labs
 
 
 def by_notebook(parameters: dict[str, object]) -> None:
@@ -123,7 +123,7 @@ def test_every_size_has_the_starts_that_a_verdict_takes_within_its_promised_time
 def test_a_setting_against_itself_has_two_names() -> None:
     (block,) = PLAN.blocks_of(validate(PLAN.parameters, {"a": "lsm", "b": "lsm"}))
     assert isinstance(block, Interleaved)
-    assert [each.name for each in block.treatments] == ["lsm", "lsm-again"]
+    assert [treatment.name for treatment in block.treatments] == ["lsm", "lsm-again"]
 
 
 def test_two_targets_on_one_port_are_refused(tmp_path: Path) -> None:

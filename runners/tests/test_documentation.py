@@ -81,11 +81,11 @@ def test_the_site_is_searched_without_a_network(html: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_grave_in_a_page_of_each_section(html: Path, theme: str, tmp_path: Path) -> None:
     axe = axe_source(tmp_path)
-    of_sections = {each.section: each.place for each in reversed(PAGES.values())}
-    found = {}
+    of_sections = {page.section: page.place for page in reversed(PAGES.values())}
+    grave = {}
     with browser(tmp_path) as page:
         page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
         for place in (*of_sections.values(), "reference/commands.md", "reference/target.md"):
             page.open((html / place).with_suffix(".html").as_uri())
-            found[place] = grave_findings(page, axe)
-    assert not any(found.values()), {place: findings for place, findings in found.items() if findings}
+            grave[place] = grave_findings(page, axe)
+    assert not any(grave.values()), {place: findings for place, findings in grave.items() if findings}

@@ -1,4 +1,4 @@
-"""Build or find what a run needs: the JDK, the server and the load generator, built only when their sources changed."""
+"""Find the JDK of a run, and build its servers and load generator when their sources have changed."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ ASYNC_PROFILER = "4.5"
 PROFILER_PARTS = ("async-profiler", "jfr-converter")
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 LOADGEN_STAMP = tools.TRUEPACE.with_name("lab.stamp")
-#: What of the lab itself can change a measured figure.
+#: The packages and kinds of files of the lab that can change a measured figure.
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
 SAID_EVERY_S = 10.0
-#: Lines of Maven and cargo that are no cause of a failure.
+#: Lines of Maven and cargo that name no cause of a failure.
 _NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
+_MAVEN = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
 
 Say = Callable[[str], None]
 
@@ -54,44 +55,34 @@ class ServerBuild:
     jdk17_dist: Path = JDK17_DIST
 
 
-def _files(folder: Path) -> list[Path]:
-    """Its files in the order of their names; what was built is not even walked through, there is much of it."""
-    found: list[Path] = []
+def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
+    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's files, without those that were built.
+
+    `counts` is given the path of a file in the folder.
+    """
+    paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
-        found += [Path(base, name) for name in names if name not in _IGNORED]
-    return sorted(path for path in found if path.is_file())
-
-
-def source_hash(folder: Path) -> str:
-    """SHA-256 (12 hex digits) over names and bytes of a folder's sources."""
+        paths += [Path(base, name) for name in names if name not in _IGNORED]
     digest = hashlib.sha256()
-    for path in _files(folder):
-        digest.update(str(path.relative_to(folder)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the same over what plans, launches, measures and reads; not over reports, tests and the generator's
-    crate.
-    """
-    digest = hashlib.sha256()
-    for path in _files(package):
-        inside = path.relative_to(package)
-        if (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and path.suffix in MEASURING_FILES:
+    for path in sorted(path for path in paths if path.is_file()):
+        if counts(inside := path.relative_to(folder)):
             digest.update(str(inside).encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def loadgen_source_hash() -> str | None:
-    """Return the sources that the built generator was made from; None when it was not built by the lab."""
-    return LOADGEN_STAMP.read_text() if LOADGEN_STAMP.is_file() else None
+def lab_source_hash(package: Path = tools.PACKAGE) -> str:
+    """Return `source_hash` of the files that plan, launch, measure and read; not of reports, tests and the crate."""
+
+    def measures(inside: Path) -> bool:
+        return (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and inside.suffix in MEASURING_FILES
+
+    return source_hash(package, measures)
 
 
 def present_loadgen_sources() -> str:
-    """Return the sources that a generator built now is made from, and the profile that it is built by."""
+    """Return the hash of the crate's present sources and, unless it is `release`, the name of the build's profile."""
     return source_hash(tools.LOADGEN_CRATE) + ("" if tools.CARGO_PROFILE == "release" else f"-{tools.CARGO_PROFILE}")
 
 
@@ -114,11 +105,9 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build, and say every ten seconds how far it is, by `stage` of what it has printed.
+    """Run a build, and say every ten seconds how far it is: `stage` is given what it has printed.
 
-    Its output goes to `log`, which the error names.
-
-    Raises ToolError with the last lines of it.
+    Its output goes to `log`. Raises ToolError with the output's last lines.
     """
     began = time.monotonic()
     with log.open("wb") as out:
@@ -140,7 +129,7 @@ def _printed(log: Path) -> str:
 
 
 def maven_stage(printed: str) -> str:
-    """Return how far Maven is by what it has printed: the module of how many, or how many files it has fetched."""
+    """Return how far Maven is by what it has printed: the number of its module, or of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -150,7 +139,7 @@ def maven_stage(printed: str) -> str:
 
 
 def cargo_stage(lock: Path, printed: str) -> str:
-    """Return how far cargo is by what it has printed, of at most as many crates as its lock file names."""
+    """Return how far cargo is by what it has printed, and the number of crates in its lock file."""
     crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
     compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
     if not compiled:
@@ -159,10 +148,10 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 
 @contextlib.contextmanager
-def alone(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; what they built meanwhile is there when it begins.
+def locked(path: Path, say: Say) -> Iterator[None]:
+    """Keep other labs from the same build while the body runs; wait until another's build is over.
 
-    The kernel lets go of the file when this process ends, by whatever death.
+    The kernel releases the lock when this process ends, by whatever death.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
@@ -175,14 +164,9 @@ def alone(path: Path, say: Say) -> Iterator[None]:
 
 
 def _build(
-    stamp: Path,
-    wanted: str,
-    products: Sequence[Path],
-    tool: tuple[str, str],
-    make: Callable[[Path], None],
-    say: Say,
+    stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Make products by a tool, unless they are there and their stamp is the wanted one. Raises ToolError."""
 
     def fresh() -> bool:
@@ -192,7 +176,7 @@ def _build(
     if fresh():
         return
     path = tools.require_tool(*tool).path
-    with alone(stamp.with_suffix(".lock"), say):
+    with locked(stamp.with_suffix(".lock"), say):
         if fresh():
             return
         stamp.unlink(missing_ok=True)
@@ -226,8 +210,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
             maven_stage,
         )
 
-    tool = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    _build(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS), tool, package, say, force)
+    _build(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS), _MAVEN, package, say, force)
     return ServerBuild(DIST, PROFILER_JARS, sources)
 
 
@@ -239,25 +222,23 @@ def fetch_profiler(say: Say) -> Path:
     cache = tools.cache()
     folder = cache / f"async-profiler-{ASYNC_PROFILER}"
 
-    def there(place: Path) -> bool:
-        return all((place / f"{part}.jar").exists() for part in PROFILER_PARTS)
+    def complete(jars: Path) -> bool:
+        return all((jars / f"{part}.jar").exists() for part in PROFILER_PARTS)
 
-    for place in (PROFILER_JARS, folder):
-        if there(place):
-            return place
-    maven = tools.require_tool("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
-    with alone(cache / "async-profiler.lock", say):
-        if there(folder):
+    for jars in (PROFILER_JARS, folder):
+        if complete(jars):
+            return jars
+    maven = tools.require_tool(*_MAVEN)
+    with locked(cache / "async-profiler.lock", say):
+        if complete(folder):
             return folder
         say("fetching async-profiler (Maven)")
         folder.mkdir(exist_ok=True)
+        log, environment = cache / "async-profiler.log", dict(os.environ)
         for part in PROFILER_PARTS:
             artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
-            to = f"-DoutputDirectory={folder}"
-            command = [str(maven.path), "-B", _COPY, artifact, to, "-Dmdep.stripVersion"]
-            log = cache / "async-profiler.log"
-            remedy = "read the lines above"
-            run_build("async-profiler", command, folder, dict(os.environ), remedy, log, say, maven_stage)
+            command = [str(maven.path), "-B", _COPY, artifact, f"-DoutputDirectory={folder}", "-Dmdep.stripVersion"]
+            run_build("async-profiler", command, folder, environment, "read the lines above", log, say, maven_stage)
     return folder
 
 
@@ -292,11 +273,11 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. `truepace` is None where only wrk2 is there, `wrk2` and `wrk` where they were not found.
+    """The tools of one run. A generator is None where it was not found.
 
-    `servers` is None for a run on other servers than the lab's, `java` too, unless a JVM may be profiled: then
-    `profiler_jars` has the profiler. `reference` is the crate's program of
-    simplest clients and of a server that does nothing; it comes with `truepace`.
+    `servers` is None for a run on other servers than the lab's. So is `java` then, unless a JVM may be profiled by the
+    profiler in `profiler_jars`. `reference`: the crate's program of reference clients and of a server that does
+    nothing; it comes with `truepace`.
     """
 
     java: tools.Jdk | None
@@ -324,19 +305,19 @@ class Workshop:
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:
-        """Return what the manifest says about tools."""
-        found = {"python": platform.python_version(), "lab_sources": lab_source_hash()}
+        """Return versions and hashes of sources by name, for the manifest."""
+        versions = {"python": platform.python_version(), "lab_sources": lab_source_hash()}
         if self.java is not None:
-            found["java"] = f"{self.java.version} ({self.java.vendor})"
+            versions["java"] = f"{self.java.version} ({self.java.vendor})"
         if self.servers is not None:
-            found["server_sources"] = self.servers.source_hash
+            versions["server_sources"] = self.servers.source_hash
         rustc = tools.find_tool("rustc")
         for name, tool in (("truepace", self.truepace), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
-                found[name] = tool.version
-        if self.truepace is not None and (sources := loadgen_source_hash()) is not None:
-            found["loadgen_sources"] = sources
-        return found
+                versions[name] = tool.version
+        if self.truepace is not None and LOADGEN_STAMP.is_file():  # else the lab has not built it
+            versions["loadgen_sources"] = LOADGEN_STAMP.read_text()
+        return versions
 
 
 def truepace_tool(path: Path) -> tools.Tool:
@@ -347,19 +328,13 @@ def truepace_tool(path: Path) -> tools.Tool:
     return tools.Tool("truepace", path, tool.version.split()[-1] if tool.version else "unknown")
 
 
-def _reference(truepace: tools.Tool) -> tools.Tool | None:
-    path = truepace.path.with_name("truepace-reference")
-    return tools.Tool("truepace-reference", path, truepace.version) if path.exists() else None
-
-
 def prepare(
-    generator: str, say: Callable[[str], None], force: bool = False, own_servers: bool = True, profiled: bool = False
+    generator: str, say: Say, force: bool = False, own_servers: bool = True, profiled: bool = False
 ) -> Workshop:
-    """Find and build. Without `own_servers` no JDK is needed where the crate's own server can take `noop`'s place.
+    """Find and build the tools. Raises ToolError without a JDK that the run needs, and without any generator.
 
-    `profiled`: where there is a JDK, and none of our servers, the profiler is made ready for somebody's JVM.
-
-    Raises ToolError when the main job can't run: no JDK, or no generator at all.
+    Without `own_servers` no JDK is needed where the crate's server that does nothing can take the place of `noop`.
+    `profiled`: without `own_servers` too, where there is a JDK, the profiler is made ready for the target's JVM.
     """
     jdk = tools.require_jdk() if own_servers else None
     server = build_server(jdk, say, force) if jdk is not None else None
@@ -369,15 +344,15 @@ def prepare(
         truepace = truepace_tool(build_truepace(say, force))
     except LabError as error:
         if wrk2 is None:
-            raise ToolError(
-                "load generator", f"neither ours ({error.cause}) nor wrk2 is to be had", error.remedy
-            ) from error
+            cause = f"neither ours ({error.cause}) nor wrk2 is to be had"
+            raise ToolError("load generator", cause, error.remedy) from error
         say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
-        raise ToolError(
-            "wrk2", "it was not found", "run `lab build wrk2`, or put it on PATH, or take generator=truepace"
-        )
-    reference = _reference(truepace) if truepace is not None else None
+        remedy = "run `lab build wrk2`, or put it on PATH, or take generator=truepace"
+        raise ToolError("wrk2", "it was not found", remedy)
+    reference: tools.Tool | None = None
+    if truepace is not None and (path := truepace.path.with_name("truepace-reference")).exists():
+        reference = tools.Tool(path.name, path, truepace.version)
     if jdk is None and (reference is None or sys.platform != "linux"):
         jdk = tools.require_jdk()
         server = build_server(jdk, say, force)
@@ -387,8 +362,8 @@ def prepare(
     return Workshop(jdk, server, truepace, wrk2, tools.find_wrk(), reference, jars)
 
 
-def _profiler(say: Callable[[str], None]) -> tuple[tools.Jdk | None, Path | None]:
-    """Return the JDK and the jars of the profiler; without either a JVM can't be profiled, which its load then says."""
+def _profiler(say: Say) -> tuple[tools.Jdk | None, Path | None]:
+    """Return a JDK and the profiler's jars, or None for both: then no JVM is profiled, and its load says so."""
     try:
         return tools.require_jdk(), fetch_profiler(say)
     except ToolError as error:

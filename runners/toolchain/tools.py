@@ -1,4 +1,4 @@
-"""Find the tools: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders. Nothing else knows where they lie.
+"""Find the tools: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders.
 
 In a checkout the lab builds its servers and its generator, and keeps runs there. Installed elsewhere it has the
 generator that was installed with it, none of the servers, and keeps runs in the current folder.
@@ -20,12 +20,12 @@ from runners import PACKAGE as PACKAGE
 from runners import ROOT as ROOT
 from runners.errors import ToolError
 
-#: What an installation has inside the package, for the checkout has it next to the package.
+#: The folder of files that a checkout has next to the package, and an installation inside it.
 SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
 NOTEBOOKS = SHARED / "notebooks"
 SERVER_JAVA = ROOT / "server-java"
 LOADGEN_CRATE = PACKAGE / "loadgen"
-#: How the generator is built. `make test` takes `quick`, without links across crates: nothing is measured there.
+#: cargo's profile for the generator. `make test` takes `quick`, without optimisation across crates.
 CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
 #: Names the generator to use in place of the one that is built or installed.
 TRUEPACE_VARIABLE = "LAB_TRUEPACE"
@@ -34,7 +34,7 @@ _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Where the generator is: named by LAB_TRUEPACE, built in the checkout, installed with the package, or on PATH."""
+    """Return the generator named by LAB_TRUEPACE, built in the checkout, installed with the package, or on PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -47,7 +47,7 @@ TRUEPACE = _truepace()
 
 
 def cache() -> Path:
-    """Return the folder with what was built or fetched once for every installation of this user."""
+    """Return the folder of tools that were built or fetched for every installation of this user."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
 
 
@@ -57,8 +57,10 @@ WRK2 = (LOADGEN_CRATE / "target" if CHECKOUT else cache()) / f"wrk2-{WRK2_COMMIT
 
 
 def shown(path: Path) -> str:
-    """Return a path as it stands in a command line: relative to the project when it lies there (that is where every
-    child is started), so that a recorded command can be copied on another machine."""
+    """Return a path for a command line: relative to the project, in which every child is started, where it lies there.
+
+    So a recorded command can be run on another machine.
+    """
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
@@ -117,33 +119,25 @@ def _read_jdk(home: Path) -> Jdk | None:
 
 def find_jdks() -> list[Jdk]:
     """Return every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
-    found: dict[Path, Jdk] = {}
-    for home in _candidate_homes():
-        jdk = _read_jdk(home.resolve())
-        if jdk is not None:
-            found.setdefault(jdk.home, jdk)
-    return list(found.values())
+    homes = dict.fromkeys(home.resolve() for home in _candidate_homes())
+    return [jdk for home in homes if (jdk := _read_jdk(home)) is not None]
 
 
 def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
-    """JAVA_HOME's JDK when it is new enough, else the newest that is. Raises ToolError that says what was found."""
+    """Return JAVA_HOME's JDK when it is new enough, else the newest one. Raises ToolError where none is new enough."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major >= REQUIRED_JDK]
-    home = os.environ.get("JAVA_HOME")
-    for jdk in fit:
-        if home and jdk.home == Path(home).resolve():
-            return jdk
     if fit:
-        return max(fit, key=lambda jdk: jdk.major)
-    seen = ", ".join(f"{jdk.version} at {jdk.home}" for jdk in known) or "none"
-    cause = "there is no JDK" if not known else f"every JDK here is too old ({seen})"
-    raise ToolError(
-        f"JDK {REQUIRED_JDK}", cause, f"install a JDK {REQUIRED_JDK} or newer, or set JAVA_HOME to one, then run again"
-    )
+        home = os.environ.get("JAVA_HOME")
+        return max(fit, key=lambda jdk: (bool(home) and jdk.home == Path(str(home)).resolve(), jdk.major))
+    too_old = ", ".join(f"{jdk.version} at {jdk.home}" for jdk in known)
+    cause = f"every JDK here is too old ({too_old})" if known else "there is no JDK"
+    remedy = f"install a JDK {REQUIRED_JDK} or newer, or set JAVA_HOME to one, then run again"
+    raise ToolError(f"JDK {REQUIRED_JDK}", cause, remedy)
 
 
 def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
-    """Return a JDK of exactly this feature release, the newest update of it; None when there is none."""
+    """Return the newest JDK of exactly this feature release; None when there is none."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major == major]
     return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
@@ -151,14 +145,15 @@ def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program that was found, with the version it prints."""
+    """A program on this machine, with the version it prints."""
 
     name: str
     path: Path
     version: str
 
 
-def _printed(*command: str | Path) -> str:
+def printed(*command: str | Path) -> str:
+    """Return the output of a short command, empty where it can't be run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -167,31 +162,24 @@ def _printed(*command: str | Path) -> str:
 
 
 def _first_line(*command: str | Path) -> str:
-    return next(iter(re.sub(r"\x1b\[[0-9;]*m", "", _printed(*command)).strip().splitlines()), "")
+    return next(iter(re.sub(r"\x1b\[[0-9;]*m", "", printed(*command)).strip().splitlines()), "")
 
 
-def find_tool(name: str, *version_flags: str) -> Tool | None:
+def find_tool(name: str) -> Tool | None:
     """Return a program on PATH, or None."""
     path = shutil.which(name)
-    if path is None:
-        return None
-    return Tool(name, Path(path), _first_line(path, *(version_flags or ("--version",))))
-
-
-def usage_text(path: Path) -> str:
-    """Return what a program prints when it is called without arguments (that is how to tell wrk from wrk2)."""
-    return _printed(path)
+    return None if path is None else Tool(name, Path(path), _first_line(path, "--version"))
 
 
 def is_wrk2(usage: str) -> bool:
-    """wrk2 has a rate flag in its usage text; its binary is often called wrk."""
+    """Tell wrk2 by a flag in the usage text that it prints without arguments; its binary is often called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 
 def find_wrk2() -> Tool | None:
-    """Return wrk2 as the lab built it, else under either of its names, recognised by its usage text."""
+    """Return wrk2 as the lab built it, else under either of its names."""
     for path in (shutil.which(WRK2), shutil.which("wrk2"), shutil.which("wrk")):
-        if path is not None and is_wrk2(usage_text(Path(path))):
+        if path is not None and is_wrk2(printed(path)):
             return Tool("wrk2", Path(path), _first_line(path, "-v"))
     return None
 
@@ -199,7 +187,7 @@ def find_wrk2() -> Tool | None:
 def find_wrk() -> Tool | None:
     """Return the closed-loop wrk."""
     path = shutil.which("wrk")
-    if path is None or is_wrk2(usage_text(Path(path))):
+    if path is None or is_wrk2(printed(path)):
         return None
     return Tool("wrk", Path(path), _first_line(path, "-v"))
 

@@ -1,7 +1,7 @@
-"""Build wrk2 from its public repository at one commit, so that a published load can be sent as it was.
+"""Build wrk2 from its public repository at one commit, so that a published load can be sent again.
 
-Whatever it is made from (a clone, a folder, a tarball), its sources are known by their hash. They are built in a folder
-that is thrown away; only a binary that runs is kept, so nothing half-built is taken for whole.
+Its sources may be a clone, a folder or a tarball, and are checked by their hash. They are built in a folder that is
+removed afterwards; only a binary that runs is kept.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 
 from runners.errors import ToolError
 from runners.toolchain import tools
-from runners.toolchain.build import SAID_EVERY_S, Say, alone, run_build, source_hash
+from runners.toolchain.build import SAID_EVERY_S, Say, locked, run_build, source_hash
 
 REPOSITORY = "https://github.com/giltene/wrk2"
-#: Of the files of that commit, as `source_hash` makes it.
+#: The `source_hash` of the files of that commit.
 SOURCES = "30681dad182b"
 _TARBALL = (".tar.gz", ".tgz", ".tar")
 _URL = ("http://", "https://", "file://")
@@ -31,13 +31,13 @@ _COMPILER = "install make, a C compiler and the headers of OpenSSL (Debian: apt-
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Return wrk2, which is built unless it was before.
+    """Return wrk2; it is built if there is none yet.
 
-    `source` is where the repository is copied from: a folder or a clone of it, a tarball, or the URL of one of these.
-    Raises ToolError: a source that can't be had or is of another commit, no compiler, or the build's last lines.
+    `source`: a copy or a clone of the repository, a tarball, or the URL of a clone or a tarball.
+    Raises ToolError for a source that can't be had or is of another commit, no compiler, and a build that fails.
     """
     log = tools.WRK2.with_suffix(".log")
-    with alone(tools.WRK2.with_suffix(".lock"), say):
+    with locked(tools.WRK2.with_suffix(".lock"), say):
         if force or not tools.WRK2.exists():
             for tool in ("make", os.environ.get("CC", "cc")):
                 tools.require_tool(tool, _COMPILER)
@@ -47,7 +47,7 @@ def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tool
                 jobs = f"-j{os.cpu_count() or 1}"
                 run_build("wrk2", ["make", jobs], tree, dict(os.environ), f"read {log}; {_COMPILER}", log, say)
                 binary = tree / "wrk"
-                if not tools.is_wrk2(tools.usage_text(binary)):
+                if not tools.is_wrk2(tools.printed(binary)):
                     raise ToolError("wrk2", "what was built does not run, or is not wrk2", f"read {log}")
                 binary.replace(tools.WRK2)
     built = tools.find_wrk2()
@@ -56,7 +56,7 @@ def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tool
 
 
 def _sources(source: str, tree: Path, log: Path, say: Say) -> Path:
-    """Return the folder with the sources of the commit, below `tree`. Raises ToolError where they are not to be had."""
+    """Copy the sources of the commit into `tree`; return their folder below it. Raises ToolError."""
     say(f"fetching wrk2 from {source}")
     path = Path(source).expanduser()
     try:
@@ -75,7 +75,7 @@ def _sources(source: str, tree: Path, log: Path, say: Say) -> Path:
 
 
 def _elsewhere() -> str:
-    """Return what to do where a source can't be used."""
+    """Return the remedy for a source that can't be used."""
     return (
         f"with a network run `lab build wrk2`; without one copy a clone of {REPOSITORY}, or the tarball of its commit "
         f"{tools.WRK2_COMMIT}, to this machine and run `lab build wrk2 --source` with its path"
@@ -96,7 +96,7 @@ def _clone(source: str, tree: Path, log: Path, say: Say) -> None:
 
 
 def _unpack(source: str | Path, tree: Path, say: Say) -> None:
-    """Unpack a tarball, which may be elsewhere. Raises OSError or TarError."""
+    """Unpack a tarball from a path or a URL. Raises OSError or TarError."""
     if isinstance(source, str):
         packed, said_s = tree.with_name("packed"), time.monotonic()
         with urllib.request.urlopen(source, timeout=_TIMEOUT_S) as response, packed.open("wb") as file:  # noqa: S310 - a user's URL

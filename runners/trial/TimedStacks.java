@@ -41,8 +41,8 @@ final class TimedStacks extends JfrConverter {
     protected EventCollector createCollector(Arguments arguments) {
         return new EventCollector() {
             @Override
-            public void collect(Event one) {
-                events.add(one);
+            public void collect(Event sample) {
+                events.add(sample);
             }
 
             @Override
@@ -70,21 +70,21 @@ final class TimedStacks extends JfrConverter {
     @Override
     protected void convertChunk() {
         try (BufferedWriter lines = Files.newBufferedWriter(out, java.nio.file.StandardOpenOption.APPEND)) {
-            for (Event one : events) {
-                StackTrace trace = jfr.stackTraces.get(one.stackTraceId);
+            for (Event sample : events) {
+                StackTrace trace = jfr.stackTraces.get(sample.stackTraceId);
                 if (trace == null) {
                     continue;
                 }
-                String stack = named(trace, one);
+                String stack = named(trace, sample);
                 Integer id = known.get(stack);
                 if (id == null) {
                     id = known.size();
                     known.put(stack, id);
                     lines.write("S " + id + ' ' + stack + '\n');
                 }
-                long unixUs = jfr.eventTimeToNanos(one.time) / 1000;
-                long weight = event.equals("lock") ? (long) (one.value() * counterFactor()) : one.value();
-                lines.write("E " + event + ' ' + unixUs + ' ' + id + ' ' + one.samples() + ' ' + weight + '\n');
+                long unixUs = jfr.eventTimeToNanos(sample.time) / 1000;
+                long weight = event.equals("lock") ? (long) (sample.value() * counterFactor()) : sample.value();
+                lines.write("E " + event + ' ' + unixUs + ' ' + id + ' ' + sample.samples() + ' ' + weight + '\n');
             }
         } catch (IOException failure) {
             throw new UncheckedIOException(failure);
@@ -92,13 +92,13 @@ final class TimedStacks extends JfrConverter {
     }
 
     /** The frames as the converter's collapsed format names them: the thread first, last what was allocated or locked. */
-    private String named(StackTrace trace, Event one) {
-        StringBuilder text = new StringBuilder(getThreadName(one.tid).replace(';', ','));
+    private String named(StackTrace trace, Event sample) {
+        StringBuilder text = new StringBuilder(getThreadName(sample.tid).replace(';', ','));
         for (int at = trace.methods.length - 1; at >= 0; at--) {
             text.append(';').append(getMethodName(trace.methods[at], trace.types[at]).replace(';', ','));
         }
-        if (one.classId() != 0) {
-            text.append(';').append(getClassName(one.classId()));
+        if (sample.classId() != 0) {
+            text.append(';').append(getClassName(sample.classId()));
         }
         return text.toString().replace('\n', ' ');
     }

@@ -1,16 +1,15 @@
-"""What the machine and the server's threads did, ten times a second: one JSON line a sample (Linux only).
+"""Sample the activity of the machine and of the server's threads ten times a second: a JSON line a sample (Linux only).
 
-A tail is made in tenths of a second, so its causes have to be seen as finely. Counters are cumulative; `read` takes
-differences. Threads are summed up by what they are for (see `ROLES`), from the scheduler's own counters, which count
-nanoseconds. The sampling thread runs only when a core would idle (SCHED_IDLE; the server is in the same session, or it
-would not work, see runners/docs/0001) and is done in a fraction of a millisecond, so that it takes next to nothing from
-those it watches; samples carry their own time, for they may come late.
+A tail is made in tenths of a second, so that its causes need samples as fine. Counters are cumulative; readers take
+differences. CPU time of threads is summed up by role (see `ROLES`), from the scheduler's own counters of nanoseconds.
+The sampling thread runs only when a core would idle (SCHED_IDLE; only in the server's session, see runners/docs/0001),
+for a fraction of a millisecond, so that it hardly disturbs the load; a sample may come late, and carries its time.
 
-The stall witness watches with them: a thread of real-time priority on each core sees the core stall. It is a
-program of the generator's crate and needs the right to that priority. Without it a load is measured all the same, and
-its record says why there was no witness and how to get one.
+The stall witness is a program of the generator's crate: a thread of real-time priority on each core sees the core
+stall. Without the right to that priority a load is measured all the same, and its record says why there was no witness
+and how to get one.
 
-Every process that is none of the load's is known by its name, kernel threads too: whoever disturbs a load can be named.
+Other processes, kernel threads too, are known by name, so that a disturbance of a load can be named.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _LARGEST = 16_384
 
 
 class Counters:
-    """Small files under /proc and /sys by their path; a context, which closes them at its end."""
+    """Small files under /proc and /sys by their paths; a context, which closes them at its end."""
 
     def __init__(self) -> None:
         self._open: dict[str, int] = {}
@@ -56,7 +55,7 @@ class Counters:
         self._open.clear()
 
     def text(self, path: str) -> str | None:
-        """Return what the file holds now; None if there is none, or if what it counted has ended."""
+        """Return the present text of a file; None for no file, or one of a process that has ended."""
         kept = self._open.get(path)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if kept is None else kept
@@ -78,7 +77,7 @@ class Counters:
 PERIOD_S = 0.1
 #: Threads come and go seldom: their names are read again this often.
 RESCAN_EVERY = 10
-#: What a thread is for, by the beginning of its name (the kernel keeps 15 letters); the first that fits.
+#: Roles of threads, by the beginning of their names (the kernel keeps 15 letters); the first that fits.
 ROLES = (
     ("jit", COMPILER),
     ("gc", re.compile(r"GC Thread|G1 |VM Thread|Parallel|Shenandoah|Z[A-Z]")),
@@ -99,9 +98,9 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
 
 @dataclass(slots=True)
 class _Other:
-    """A process that is none of the load's: its CPU time when first and when last read.
+    """Another process than the load's: its CPU time when first and when last read.
 
-    Its name is read when it has worked: until then it may be that of the program that started it.
+    Its name is read after it has worked: before, it may be that of the program that started it.
     """
 
     first_ns: int
@@ -120,12 +119,11 @@ def _name(pid: int) -> str:
 
 
 def role(name: str) -> str:
-    """Return what a thread of that name is for."""
     return next((role for role, pattern in ROLES if pattern.match(name)), OTHER)
 
 
 def available() -> bool:
-    """Return whether this kernel tells what its threads use."""
+    """Return whether this kernel counts the CPU time of threads."""
     return Path("/proc/self/schedstat").exists() and Path("/proc/stat").exists()
 
 
@@ -138,9 +136,9 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """Sums up the CPU time of a server's threads that respond to no request by role, from the scheduler's counters.
+    """Sums up the CPU time of a server's background threads by role, from the scheduler's counters.
 
-    A thread that ends counts with what it had used when it was last read.
+    A thread that has ended counts with its last reading.
     """
 
     def __init__(self, roots: Collection[int]) -> None:
@@ -149,7 +147,7 @@ class BackgroundClock:
         self._used_ns: dict[str, int] = {}
 
     def read_s(self) -> dict[str, float] | None:
-        """Return CPU seconds so far by role, of those that used any; None where the kernel does not tell."""
+        """Return CPU seconds so far by role, without roles that used none; None where the kernel counts none."""
         if not available():
             return None
         for pid in tree(self._roots):
@@ -172,10 +170,10 @@ class BackgroundClock:
 
 
 class IdleThread:
-    """Does some work when asked, on a thread that takes no core from what is measured.
+    """Does some work on request, on a thread that runs only when a core idles.
 
-    Where it was not done by the next time, no core idles: then no latency is quoted, and whoever asks does it. What the
-    work raises ends nothing until the thread is left.
+    If it has not been done by the next request, no core idles: then no latency is quoted, and the caller does it. An
+    exception of the work is raised when the context is left.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -183,16 +181,15 @@ class IdleThread:
         self._asked, self._over = threading.Event(), False
         self._working = threading.Lock()
         self._failure: Exception | None = None
-        context = contextvars.copy_context()  # what is shown from it belongs to the same cell of a notebook
+        context = contextvars.copy_context()  # its output belongs to the same cell of a notebook
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="idle-work", daemon=True)
 
     def __enter__(self) -> IdleThread:
-        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the thread. Raises what the work raised, unless something else was raised meanwhile."""
+        """End the thread. Raises the exception of the work, unless the body raised another."""
         self._over = True
         self._asked.set()
         self._thread.join()
@@ -200,7 +197,7 @@ class IdleThread:
             raise self._failure
 
     def ask(self) -> None:
-        """Ask for the work, or do it where the thread has found no time since the last call."""
+        """Request the work, or do it where the thread has found no time since the last call."""
         if self._asked.is_set():
             self._do()
         self._asked.set()
@@ -225,13 +222,13 @@ class IdleThread:
 
 
 class Activity:
-    """A context in which activity is sampled into the file `path`; without the kernel's counters it writes nothing."""
+    """A context that samples activity into the file `path`; without the kernel's counters it writes nothing."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _device(data) if data else None
         self._counters = Counters()
-        #: Whose CPU time is not foreign; set as soon as it is known.
+        #: The generator is none of the other processes; set as soon as it is known.
         self.generator_pid: int | None = None
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -242,7 +239,7 @@ class Activity:
         self._began_ns = time.monotonic_ns()
 
     def __enter__(self) -> Activity:
-        """Take the first sample, then start the sampling: differences count from here, however late the thread runs."""
+        """Take the first sample, from which differences count, however late the thread runs; then start sampling."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
@@ -285,9 +282,9 @@ class Activity:
         self._scan_others()
 
     def _scan_others(self) -> None:
-        """Find processes that have come; one that came after the sampling began counts from its start."""
-        of_the_load = {*tree((*self._roots, *([self.generator_pid] if self.generator_pid is not None else [])))}
-        first = not self._others
+        """Find new processes; one that started after the sampling began counts from its start."""
+        roots = (*self._roots, *([self.generator_pid] if self.generator_pid is not None else []))
+        of_the_load, first = {*tree(roots)}, not self._others
         for pid in psutil.pids():
             if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
                 self._others[pid] = _Other(used_ns if first else 0, used_ns)
@@ -295,16 +292,14 @@ class Activity:
             self._others.pop(pid, None)
 
     def busiest(self) -> tuple[OtherProcess, ...]:
-        """Name the processes besides the load that used most, of the whole time until now; none where none is known."""
+        """Return the other processes that have used most CPU time since the sampling began."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
-        used = sorted(self._others_ns().items(), key=lambda item: -item[1])
-        busiest = [
-            OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used[:MOST_OTHERS]
-        ]
+        used = sorted(self._others_ns().items(), key=lambda item: -item[1])[:MOST_OTHERS]
+        busiest = (OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used)
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return CPU time by name since the sampling began; a process that has ended keeps what it had."""
+        """Return the CPU time of other processes by name since the sampling began, ended ones included."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -331,7 +326,7 @@ class Activity:
             if text is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
-            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps what it had, so that sums never fall
+            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its last, so that sums never fall
             ran[part] = ran.get(part, 0) + run
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
@@ -353,7 +348,7 @@ class Activity:
         return (int(fields[11]) + int(fields[12])) * _TICK_S
 
     def _machine(self) -> tuple[float, float]:
-        """Return seconds that other guests took, and seconds in which cores were busy, over all cores."""
+        """Return the seconds stolen by other guests and the busy seconds, over all cores."""
         line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         return steal, user + nice + system + irq + softirq
@@ -363,14 +358,14 @@ class Activity:
         return int(text.split()[9]) if text else None
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Time in which some task of this machine waited for the disk or for memory: page faults show here alone."""
+        """Return the time in which some task waited for the disk or for memory; page faults show here alone."""
         some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
 
 
 def _device(data: Path) -> str | None:
-    """Where the counters of the disk that holds a folder are; None where it lies on none of its own."""
+    """Return the counters' file of the disk that holds a folder; None where it is on no disk of its own."""
     try:
         device = data.stat().st_dev
     except OSError:
@@ -385,13 +380,13 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @dataclass(frozen=True, slots=True)
 class StallWitness:
-    """The program that watches."""
+    """The program that sees stalls of cores."""
 
     program: Path
 
     @contextlib.contextmanager
     def watching(self, cpus: Sequence[int], file: Path) -> Iterator[None]:
-        """Watch cores while the body runs; afterwards the file is complete. Raises MeasureError when it can't."""
+        """Watch cores while the body runs; afterwards the file is complete. Raises MeasureError if it can't watch."""
         child = self._begin(cpus, file)
         try:
             yield
@@ -402,7 +397,7 @@ class StallWitness:
 
     @contextlib.contextmanager
     def watch_if_allowed(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
-        """Watch cores while the body runs, where that is allowed. The list holds the record once the body is done."""
+        """Watch cores while the body runs, where that is allowed; afterwards the list holds the record."""
         records: list[WitnessRecord] = []
         try:
             child = self._begin(cpus, file)
@@ -429,10 +424,10 @@ class StallWitness:
             raise MeasureError("the stall witness", f"{self.program.name} is not built", "build truepace (cargo)")
         command = [str(self.program), ",".join(map(str, cpus)), str(file)]
         child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = child.stdout.readline().decode(errors="replace").strip()
-        if said != READY:
+        line = child.stdout.readline().decode(errors="replace").strip()
+        if line != READY:
             child.stop()
-            raise MeasureError("the stall witness", said.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
+            raise MeasureError("the stall witness", line.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
         return child
 
     def _end(self, child: Child) -> None:

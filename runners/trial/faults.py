@@ -1,7 +1,7 @@
-"""Inject faults into a server while a load runs, and watch what only the wire or the kernel shows of a fault.
+"""Inject faults into a server while a load runs, and observe faults that only the wire or the kernel shows.
 
-A server is frozen, or a node killed and started again, and the times are kept. Heads of responses are read byte by byte
-from one connection; the kernel's TCP counters, which anyone may read, stand in for a packet capture.
+A server is frozen, or a node killed and started again, and the times are kept. Heads of responses are read from one
+connection; the kernel's TCP counters, which anyone may read, stand in for a packet capture.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runners.targets.lab_server import RunningServer
 
 
 class _Planned(ABC):
-    """What happens on a plan that begins with `begin`, on a thread of its own."""
+    """Faults on a plan that starts with `begin`, on a thread of its own."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
@@ -43,7 +43,7 @@ class _Planned(ABC):
 
     @abstractmethod
     def _run(self, began: float) -> None:
-        """Carry the plan out; `began` is by the monotonic clock."""
+        """Carry the plan out, which began at `began` of the monotonic clock."""
 
     def _join(self) -> None:
         if self._thread is not None:
@@ -53,8 +53,8 @@ class _Planned(ABC):
 class Freezer(_Planned):
     """Freezes a process on a plan.
 
-    `finish` waits for the last thaw, so that nothing is left frozen, and tells the true times. A process that ends
-    meanwhile is waited for no longer, and what was planned for it after that does not happen.
+    `finish` waits for the last thaw, so that nothing is left frozen, and returns the true times. The plan ends with the
+    process.
     """
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
@@ -76,7 +76,7 @@ class Freezer(_Planned):
             self._done.append(times)
 
     def finish(self) -> tuple[FreezeRecord, ...]:
-        """Start and end by the wall clock (us since 1970) and the length by the monotonic clock, of each freeze."""
+        """Return the times of all freezes: start and end by the wall clock (us since 1970), length monotonic."""
         self._join()
         return tuple(
             FreezeRecord(start_unix_us=freeze.start_unix_us, end_unix_us=freeze.end_unix_us, length_us=freeze.length_us)
@@ -85,10 +85,10 @@ class Freezer(_Planned):
 
 
 class Outages(_Planned):
-    """Ends the node `place` so many seconds after `begin`, and starts it again later.
+    """Kills the node at `place`, counted from 0, and starts it again, at seconds after `begin`.
 
-    `finish` waits until the node is back, so that nobody starts a process later, and tells the times (wall clock,
-    microseconds since 1970); a node that could not be started again is named under `failed`.
+    `finish` waits until the node is back, so that no process is started later, and returns the times (wall clock,
+    microseconds since 1970); `failed` says why a node could not be started again.
     """
 
     def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
@@ -116,7 +116,7 @@ class Outages(_Planned):
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
     def finish(self) -> OutageRecord:
-        """Return the times of what happened; what had not begun does not happen any more."""
+        """Return the times so far, and cancel the rest of the plan."""
         self._ended.set()
         self._join()
         return self._record
@@ -128,13 +128,13 @@ def _now_us() -> float:
 
 _TIMEOUT_S = 10.0
 _END_OF_HEAD = b"\r\n\r\n"
-MOST_BYTES = 4 << 20  # a head that is longer has shown what it is there for
+MOST_BYTES = 4 << 20  # a longer head shows the fault too
 
 
 def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[str, int]]:
-    """PUT the same key so often, on one connection; of each response its number, the bytes and the fields of its head.
+    """PUT one key `count` times on one connection; return number, bytes and fields of the head of every response.
 
-    Fewer when the connection ends or a response is absurdly long; that is a finding and no error.
+    They are fewer when the connection ends or a response is absurdly long, which is a finding and no error.
     """
     request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
     rest, responses = b"", list[dict[str, int]]()
@@ -153,15 +153,13 @@ def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[st
     return responses
 
 
-#: What is kept, by the names that the kernel prints.
+#: The counters that are kept, by the kernel's names.
 COUNTED = ("DelayedACKs", "DelayedACKLocked", "TCPDelivered", "InSegs", "OutSegs")
 _TABLES = (Path("/proc/net/netstat"), Path("/proc/net/snmp"))
 
 
 def parse_counters(text: str) -> dict[str, int]:
-    """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net, whose lines come in pairs: names, then
-    values.
-    """
+    """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net: pairs of lines, names and then values."""
     counters: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
@@ -172,7 +170,7 @@ def parse_counters(text: str) -> dict[str, int]:
 
 
 def tcp_counters() -> dict[str, int] | None:
-    """COUNTED as they stand now, of every connection on this machine; None where there is no such table."""
+    """Return the counters of all connections of this machine; None where there is no such table."""
     try:
         counters: dict[str, int] = {}
         for table in _TABLES:
@@ -196,19 +194,19 @@ def timer_hz() -> int | None:
 
 
 class TcpWatch:
-    """What the counters gained between `begin` and `gained`."""
+    """Differences of the TCP counters between `begin` and `gained`."""
 
     def __init__(self) -> None:
         self._before: dict[str, int] | None = None
         self._begun = False
 
     def begin(self) -> None:
-        """Note where they stand. Later calls do nothing, so that a load's every tick may call it."""
+        """Read the counters. Later calls do nothing, so that a load's every tick may call it."""
         if not self._begun:
             self._begun, self._before = True, tcp_counters()
 
     def gained(self) -> dict[str, int] | None:
-        """None where the kernel keeps no such counters."""
+        """Return the differences; None where the kernel keeps no such counters."""
         after = tcp_counters()
         if self._before is None or after is None:
             return None

@@ -1,7 +1,7 @@
-"""Facts about this machine that change what a measurement means. A fact that isn't there is None, never a guess.
+"""Facts about this machine that change the meaning of a measurement. A fact that isn't there is None, never a guess.
 
-`lab doctor` examines it: what is here, what is missing, what to install; transport and profiler are tried on a real
-server.
+`lab doctor` examines the machine: tools that are here or missing, with remedies; transport and profiler are tried on a
+real server.
 """
 
 from __future__ import annotations
@@ -42,21 +42,9 @@ def _number(path: str) -> int | None:
     return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
 
 
-def cpu_model() -> str:
-    """Return the processor's name as the system gives it."""
-    match = re.search(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
-    return match.group(1) if match else platform.processor() or platform.machine()
-
-
-def os_name() -> str:
-    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', _text("/etc/os-release") or "", re.MULTILINE)
-    return match.group(1) if match else platform.platform()
-
-
-def glibc() -> str | None:
-    """Return the C library's version, None where it is not glibc."""
-    library, version = platform.libc_ver()
-    return version if library == "glibc" else None
+def _match(path: str, pattern: str) -> str | None:
+    match = re.search(pattern, _text(path) or "", re.MULTILINE)
+    return match[1] if match else None
 
 
 def virtualised() -> str | None:
@@ -64,12 +52,6 @@ def virtualised() -> str | None:
     if "hypervisor" in (_text("/proc/cpuinfo") or ""):
         return _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
     return None
-
-
-def governors() -> str | None:
-    """Return the frequency governor, or governors, of the cores; None where the kernel shows none."""
-    governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
-    return ", ".join(sorted(name for name in governors if name)) or None
 
 
 def quiet_share() -> dict[str, float]:
@@ -81,11 +63,15 @@ def quiet_share() -> dict[str, float]:
 
 
 def facts() -> dict[str, Any]:
-    """Return everything about the machine that goes into the manifest."""
+    library, library_version = platform.libc_ver()
+    governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     return {
-        "cpu_model": cpu_model(), "cores": len(usable_cpus()) or psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total, "os": os_name(), "kernel": platform.release(),
-        "architecture": platform.machine(), "glibc": glibc(), "governor": governors(), "virtualised": virtualised(),
+        "cpu_model": _match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.processor() or platform.machine(),
+        "cores": len(usable_cpus()) or psutil.cpu_count(), "memory_bytes": psutil.virtual_memory().total,
+        "os": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.platform(),
+        "kernel": platform.release(), "architecture": platform.machine(),
+        "glibc": library_version if library == "glibc" else None,
+        "governor": ", ".join(sorted(filter(None, governors))) or None, "virtualised": virtualised(),
         "perf_event_paranoid": _number("/proc/sys/kernel/perf_event_paranoid"),
         "kptr_restrict": _number("/proc/sys/kernel/kptr_restrict"),
         "clocksource": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -95,13 +81,12 @@ def facts() -> dict[str, Any]:
 
 
 def taskset() -> Path | None:
-    """Return the tool that pins, where there is one."""
     tool = tools.find_tool("taskset")
     return tool.path if tool else None
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Cores for the server and for the generator: apart when there are two or more, else neither is pinned."""
+    """Return cores for the server and for the generator, apart; None for both with one core, or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or taskset() is None:
         return None, None
@@ -109,29 +94,18 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
-    """Return warnings about today: what may spoil a measurement, and what cures it."""
-    busy = f"{machine['busy_share'] * 100:.0f}\u00a0%"
-    seen = (
-        (
-            machine["busy_share"] > BUSY_LIMIT,
-            *("M-BUSY", f"other work uses {busy} of the cores", "end it and run again"),
-        ),
-        (
-            machine["steal_share"] > STEAL_LIMIT,
-            *("M-STEAL", f"the hypervisor takes {machine['steal_share'] * 100:.1f}\u00a0% of the cores' time"),
-            "run when the host is quiet, or on hardware of your own",
-        ),
-        (
-            machine["governor"] not in (None, "performance"),
-            *("M-GOVERNOR", f"the frequency governor is {machine['governor']}"),
-            "cpupower frequency-set -g performance",
-        ),
-        (
-            machine["cores"] < 2,
-            *("M-ONE-CORE", "server and generator share one core", "use a machine with two cores or more"),
-        ),
-    )
-    return [{"code": code, "text": text, "remedy": remedy} for applies, code, text, remedy in seen if applies]
+    """Return warnings about conditions that may spoil a measurement, with remedies."""
+    busy, steal = f"{machine['busy_share'] * 100:.0f}\u00a0%", f"{machine['steal_share'] * 100:.1f}\u00a0%"
+    warnings = (
+        (machine["busy_share"] > BUSY_LIMIT, "M-BUSY", f"other work uses {busy} of the cores", "end it and run again"),
+        (machine["steal_share"] > STEAL_LIMIT, "M-STEAL", f"the hypervisor takes {steal} of the cores' time",
+         "run when the host is quiet, or on hardware of your own"),
+        (machine["governor"] not in (None, "performance"), "M-GOVERNOR",
+         f"the frequency governor is {machine['governor']}", "cpupower frequency-set -g performance"),
+        (machine["cores"] < 2, "M-ONE-CORE", "server and generator share one core",
+         "use a machine with two cores or more"),
+    )  # fmt: skip
+    return [{"code": code, "text": text, "remedy": remedy} for applies, code, text, remedy in warnings if applies]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +118,16 @@ class Finding:
     fatal: bool = False
     warning: bool = False
 
+    @property
+    def text(self) -> str:
+        return self.found or "not found"
+
     def line(self) -> str:
         mark = "unusual" if self.warning else "ok     " if self.found else "MISSING" if self.fatal else "absent "
-        text = self.found or "not found"
-        return f"{mark}  {self.name:22} {text}" + (f"\n{'':33}{self.remedy}" if self.remedy else "")
+        return f"{mark}  {self.name:22} {self.text}" + (f"\n{'':33}{self.remedy}" if self.remedy else "")
 
 
 def examine() -> list[Finding]:
-    """Return every finding, in the order in which a run needs them."""
     return [*_toolchain(), *_machine(), *_transport()]
 
 
@@ -179,30 +155,26 @@ def _tool(name: str, tool: tools.Tool | None, remedy: str, *, fatal: bool = Fals
     return Finding(name, f"{tool.version} at {tool.path}" if where else tool.version)
 
 
-def _shown(value: int | None) -> str | None:
-    return None if value is None else str(value)
-
-
 def _machine() -> Iterator[Finding]:
     about = facts()
     yield Finding("processor", f"{about['cpu_model']}, {about['cores']} cores, {about['memory_bytes'] / 2**30:.0f} GiB")
     yield Finding("system", f"{about['os']}, kernel {about['kernel']}, clock source {about['clocksource']}")
     yield Finding("virtual machine", about["virtualised"] or "no")
     yield Finding("frequency governor", about["governor"] or "none shown by the kernel")
-    pins = taskset()
-    remedy = "" if pins else "install util-linux; without it nothing is pinned"
-    yield Finding("pinning", "taskset" if pins else None, remedy)
-    paranoid = about["perf_event_paranoid"]
+    remedy = "install util-linux; without it nothing is pinned"
+    yield Finding("pinning", "taskset") if taskset() else Finding("pinning", None, remedy)
+    paranoid, restrict = about["perf_event_paranoid"], about["kptr_restrict"]
     remedy = "1 or less lets ordinary users profile the kernel's frames too"
-    yield Finding("perf_event_paranoid", _shown(paranoid), "" if paranoid is not None and paranoid <= 1 else remedy)
-    yield Finding("kptr_restrict", _shown(about["kptr_restrict"]))
+    shown = None if paranoid is None else str(paranoid)
+    yield Finding("perf_event_paranoid", shown, "" if paranoid is not None and paranoid <= 1 else remedy)
+    yield Finding("kptr_restrict", None if restrict is None else str(restrict))
     yield Finding("glibc", about["glibc"], "" if about["glibc"] else "one-nio's native transport needs it")
     for warning in noise(about):
         yield Finding(warning["code"], warning["text"], warning["remedy"], warning=True)
 
 
 def _transport() -> Iterator[Finding]:
-    """One-nio's transport and the profiler's engine, tried on a real server where one is built."""
+    """Yield one-nio's transport and the profiler's engine, tried on a real server where one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return
@@ -236,7 +208,7 @@ def _try_profiler(profiler: Profiler, server: RunningServer, recording: Path) ->
         profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
         server.status()
         profiler.stop(server.pid)
-        about = profiler.read_back(recording, ("cpu",))
+        record = profiler.read_back(recording, ("cpu",))
     except LabError as error:
         return None, str(error)
-    return f"{about['version']}, engine {about['engine']}", ""
+    return f"{record.version}, engine {record.engine}", ""

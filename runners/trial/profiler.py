@@ -1,11 +1,10 @@
-"""async-profiler: attach to a running server, record events into one JFR file, convert it.
+"""Record a JVM by async-profiler and by the JDK's own flight recorder, and convert the recordings.
 
-The agent is loaded with the JDK's own jcmd; the recording is read back, because the engine that `cpu` really used
-(perf_events, or a timer where the kernel refuses) stands only there.
+async-profiler's agent is loaded with the JDK's jcmd; its recording is read back, for only there stands which engine
+`cpu` really used (perf_events, or a timer where the kernel refuses).
 
-The JDK's own flight recorder, with few events: what the store, the compiler and the disk did while a load ran.
-async-profiler's recordings hold none of these, and they are wanted where latency is quoted, without a profiler. What
-this recording costs is measured (runners/docs/0012-light-recording.md).
+The flight recorder has few events, of the store, the compiler and the disk, which async-profiler does not record. They
+are wanted where latency is quoted, without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from pathlib import Path
 
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
+from runners.storage.schema import ProfileRecord
 from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
@@ -50,7 +50,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """What to record, and for how long. Intervals in nanoseconds of CPU time and in allocated bytes."""
+    """The events of a recording, its length, and its intervals in nanoseconds of CPU time and in allocated bytes."""
 
     events: tuple[str, ...]
     cpu_interval_ns: int
@@ -61,9 +61,9 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Intervals that give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
+        """Return intervals for about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES over the load.
 
-        `server_cpu_share` is the CPU time the server uses a second, best taken from a load without the profiler.
+        `server_cpu_share` is the CPU time of the server per second, best taken from a load without the profiler.
         """
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
@@ -113,12 +113,10 @@ class Profiler:
 
     def _agent(self, pid: int, options: str) -> str:
         # jcmd splits its argument at commas unless it is in quotes of its own
-        command = [str(self.jdk.tool("jcmd")), str(pid), "JVMTI.agent_load", str(self._extract()), f'"{options}"']
-        done = finished(command, _TIMEOUT_S)
-        return (done.stdout + done.stderr).strip()
+        return _jcmd(self.jdk, pid, "JVMTI.agent_load", str(self._extract()), f'"{options}"')
 
     def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
-        """Begin recording. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
+        """Begin to record. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
         log = recording.with_suffix(".log")
         answer = self._agent(pid, spec.agent_options(recording, log))
         if "return code: 0" not in answer:
@@ -134,71 +132,65 @@ class Profiler:
         self._agent(pid, "stop")
 
     def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
-        """Replace `out` by what the converter writes; where it fails there is none."""
-        java, new = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1"], out.with_suffix(".new")
+        """Replace `out` by the output of the converter; where it fails there is none. Raises MeasureError."""
+        new = out.with_suffix(".new")
         out.unlink(missing_ok=True)
-        done = finished([*java, "-jar", str(self._converter_jar), *flags, str(recording), str(new)], _TIMEOUT_S)
-        if done.returncode != 0 or not new.exists():
+        self._java(["-jar", str(self._converter_jar), *flags, str(recording), str(new)], recording, new)
+        new.replace(out)
+
+    def _java(self, words: Sequence[str], recording: Path, out: Path) -> None:
+        done = finished([str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", *words], _TIMEOUT_S)
+        if done.returncode != 0 or not out.exists():
             raise MeasureError(
-                f"{recording.name} to {out.name}",
+                f"{recording.name} to {out.stem}",
                 f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})",
                 "the recording is kept; convert it by hand or run the step again",
             )
-        new.replace(out)
 
     def flame_graph(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        """Write the flame graph of one event, for that stretch of wall-clock time only.
+        """Write the flame graph of one event, within a window of wall-clock time.
 
         The event's own flag is always given: a recording of allocations converted without it has no stacks.
         """
-        span = [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1])]
         total = [] if event == "cpu" else ["--total"]
-        self._converter(
-            ["-o", "html", *span, *total, "--norm", "--minwidth", "0.05", "--title", title], recording, html
-        )
+        flags = ["-o", "html", *_within(event, window_ms), *total, "--minwidth", "0.05", "--title", title]
+        self._converter(flags, recording, html)
 
     def flame_graph_of_stacks(self, collapsed: Path, title: str, html: Path) -> None:
         """Write the flame graph of collapsed stacks, whoever recorded them."""
         self._converter(["-o", "html", "--minwidth", "0.05", "--title", title], collapsed, html)
 
     def heat_map(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        """Write when the samples of one event were taken, in that stretch of wall-clock time."""
-        span = [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1])]
-        self._converter(["-o", "heatmap", *span, "--norm", "--title", title], recording, html)
+        """Write the heat map of the samples of one event over a window of wall-clock time."""
+        self._converter(["-o", "heatmap", *_within(event, window_ms), "--title", title], recording, html)
 
     def difference(self, collapsed: Path, other: Path, title: str, html: Path) -> None:
-        """Write the flame graph of collapsed stacks, coloured by what the other profile has of them.
+        """Write the flame graph of collapsed stacks, coloured by the difference from another profile.
 
-        The converter compares counts and thread numbers: so the other's samples are scaled to as many, without threads.
+        The converter compares counts and thread numbers: the other's samples are scaled to as many, without threads.
         """
         own, base = _without_threads(collapsed), _without_threads(other)
         scale = own.total() / max(1, base.total())
         with tempfile.TemporaryDirectory() as folder:
             files = Path(folder, "base.collapsed"), Path(folder, "own.collapsed")
             for file, stacks in zip(files, (Counter({s: round(n * scale) for s, n in base.items()}), own), strict=True):
-                _write_collapsed(stacks, file)
+                write_collapsed(stacks, file)
             title = f"{title} (red: more, blue: less, yellow: only here)"
             flags = ["-o", "html", "--diff", "--minwidth", "0.05", "--title", title, str(files[0])]
             self._converter(flags, files[1], html)
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
-        """Write every sample of those events with its time; the converter's own formats add them up over time."""
+        """Write every sample of these events with its time, which the converter's own formats leave out."""
         class_path = os.pathsep.join((str(self._converter_jar), str(self._timed_stacks_classes())))
-        command = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path, "TimedStacks"]
-        done = finished([*command, str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
-        if done.returncode != 0:
-            raise MeasureError(
-                f"{recording.name} to {out.name}",
-                f"the samples could not be read ({(done.stdout + done.stderr).strip()[-500:]})",
-                "the recording is kept; run the step again",
-            )
+        words = ["-cp", class_path, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events]
+        self._java(words, recording, out)
 
     @property
     def _converter_jar(self) -> Path:
         return self.jars / "jfr-converter.jar"
 
     def _timed_stacks_classes(self) -> Path:
-        """TimedStacks.java compiled, once for each version of it: with every profile it would take a second each."""
+        """Return the classes of TimedStacks.java, compiled once for each version of it, which takes a second."""
         text = resources.files("runners.trial").joinpath("TimedStacks.java").read_bytes()
         classes = self.jars / f"timed-stacks-{self.jdk.major}-{hashlib.sha256(text).hexdigest()[:12]}"
         if not classes.is_dir():
@@ -213,26 +205,24 @@ class Profiler:
                         raise
         return classes
 
-    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
-        """Return the recording's own settings (engine, version, interval) and how many events of each kind it holds."""
+    def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
+        """Return the recording's own settings (engine, version, interval) and its number of events of each kind."""
         jfr = str(self.jdk.tool("jfr"))
         settings: dict[str, str] = {}
-        asked = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
-        with ThreadPoolExecutor(max_workers=len(asked)) as pool:
-            shown, summary = pool.map(lambda words: _output([jfr, *words, str(recording)]), asked)
+        commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
+        with ThreadPoolExecutor(max_workers=len(commands)) as pool:
+            shown, summary = pool.map(lambda words: _output([jfr, *words, str(recording)]), commands)
         for event in json.loads(shown)["recording"]["events"]:
             values = event["values"]
             settings.setdefault(str(values.get("name")), str(values.get("value")))
         counts = dict(re.findall(r"^\s*([\w.]+)\s+(\d+)\s+\d+\s*$", summary, re.M))
-        return {
-            "engine": settings.get("engine", "unknown"), "version": settings.get("version", "unknown"),
-            "events": {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events},
-            "settings": settings,
-        }  # fmt: skip
+        samples = {event: sum(int(counts.get(name, 0)) for name in _COUNTED[event]) for event in events}
+        engine, version = (settings.get(name, "unknown") for name in ("engine", "version"))
+        return ProfileRecord(engine=engine, version=version, samples=samples, settings=settings)
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Add the samples of one event up over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
+    """Write the sums of one event over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
     stacks: dict[str, str] = {}
     sums = Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
@@ -242,18 +232,19 @@ def collapse(timed: Path, event: str, out: Path) -> None:
                 number, stack = rest.split(" ", 1)
                 stacks[number] = stack
                 continue
-            of, _unix_us, number, samples, weight = rest.split(" ")
-            if of == event:
+            sampled, _unix_us, number, samples, weight = rest.split(" ")
+            if sampled == event:
                 sums[stacks[number]] += int(samples if event == "cpu" else weight)
-    _write_collapsed(sums, out)
+    write_collapsed(sums, out)
 
 
-def _write_collapsed(weights: Counter[str], out: Path) -> None:
+def write_collapsed(weights: Counter[str], out: Path) -> None:
+    """Write stacks with their weights: `stack weight` a line."""
     out.write_text("".join(f"{stack} {weight}\n" for stack, weight in weights.items()), encoding="utf-8")
 
 
 def _without_threads(collapsed: Path) -> Counter[str]:
-    """Return the samples of each stack, in whichever thread it was seen."""
+    """Return the samples of each stack over all threads."""
     sums = Counter[str]()
     with collapsed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -269,12 +260,20 @@ def _output(command: list[str]) -> str:
     return done.stdout
 
 
+def _jcmd(jdk: Jdk, pid: int, *words: str) -> str:
+    done = finished([str(jdk.tool("jcmd")), str(pid), *words], _TIMEOUT_S)
+    return (done.stdout + done.stderr).strip()
+
+
+def _within(event: str, window_ms: tuple[int, int]) -> list[str]:
+    return [f"--{event}", "--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
+
+
 EVENTS = (
     "jdk.Compilation", "jdk.FileForce", "jdk.FileRead", "jdk.FileWrite", "jdk.ZAllocationStall", "lab.Flush",
     "lab.Compaction", "lab.LogSync", "lab.Stall",
 )  # fmt: skip
 NAME = "lab-causes"
-_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,22 +283,17 @@ class Recorder:
     jdk: Jdk
 
     def start(self, pid: int) -> None:
-        """Begin. Raises MeasureError with the JVM's own words when it refuses."""
+        """Begin to record. Raises MeasureError with the JVM's own words when it refuses."""
         with resources.as_file(resources.files("runners.trial").joinpath("causes.jfc")) as settings:
-            answer = self._jcmd(pid, "JFR.start", f"name={NAME}", f"settings={settings.resolve()}", "disk=true")
+            answer = _jcmd(self.jdk, pid, "JFR.start", f"name={NAME}", f"settings={settings.resolve()}", "disk=true")
         if "Started recording" not in answer:
             raise MeasureError(f"flight recorder of pid {pid}", f"did not start ({answer[-300:]})", "run without it")
 
     def stop(self, pid: int, recording: Path) -> None:
-        """End, and write the recording. Raises MeasureError when there is none."""
-        answer = self._jcmd(pid, "JFR.stop", f"name={NAME}", f"filename={recording.resolve()}")
+        """End, and write the recording. Raises MeasureError where none was written."""
+        answer = _jcmd(self.jdk, pid, "JFR.stop", f"name={NAME}", f"filename={recording.resolve()}")
         if not recording.exists():
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")
-
-    def _jcmd(self, pid: int, *words: str) -> str:
-        command = [str(self.jdk.tool("jcmd")), str(pid), *words]
-        done = finished(command, _TIMEOUT_S)
-        return (done.stdout + done.stderr).strip()
 
     def convert(self, recording: Path, out: Path) -> None:
         """Write the events as JSON: `{"events": [{"type", "startTime", "duration", "values"}]}`, oldest first.
@@ -315,10 +309,8 @@ class Recorder:
         except (ValueError, KeyError) as error:
             cause = (done.stderr or str(error)).strip()[-300:]
             raise MeasureError(recording.name, f"can't be printed ({cause})", "run the step again") from error
-        kept = [{"type": event["type"], "values": _plain(event["values"])} for event in events]
-        kept.sort(key=lambda event: str(event["values"].get("startTime")))
+        kept = []
+        for event in sorted(events, key=lambda event: str(event["values"].get("startTime"))):
+            values = {name: value for name, value in event["values"].items() if not isinstance(value, dict | list)}
+            kept.append({"type": event["type"], "values": values})
         out.write_text(json.dumps({"events": kept}, indent=0) + "\n", encoding="utf-8")
-
-
-def _plain(values: dict[str, object]) -> dict[str, object]:
-    return {name: value for name, value in values.items() if not isinstance(value, (dict, list))}

@@ -1,4 +1,4 @@
-"""Ask a server what it speaks, where its responses could not be read as HTTP/1.1."""
+"""Find the protocol of a server whose responses could not be read as HTTP/1.1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALERT = b"\x15\x03"  # the head of a record of TLS that refuses (RFC 8446, sect
 
 
 def spoken(url: str) -> Spoken:
-    """Send one request of HTTP/1.1 to a server's port, and tell by its first bytes what it sends back."""
+    """Send one HTTP/1.1 request to a server's port, and return the protocol of the first bytes that come back."""
     address = urlsplit(url)
     if address.scheme != "http":
         return Spoken.UNKNOWN
@@ -28,11 +28,6 @@ def spoken(url: str) -> Spoken:
         server.sendall(f"GET {address.path or '/'} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode())
         while len(received) < _ENOUGH_BYTES and (piece := server.recv(_ENOUGH_BYTES)):
             received += piece
-    return of_bytes(received)
-
-
-def of_bytes(received: bytes) -> Spoken:
-    """Tell by the first bytes of a response what it is, which is no HTTP/1.1 that could be read."""
     if not received:
         return Spoken.NOTHING
     if received.startswith(_ALERT):

@@ -1,8 +1,8 @@
-"""Sample where any server's processor time goes, by what is there: one interface, the same files.
+"""Profile any server's processor time: one interface to several profilers, the same files.
 
 async-profiler for a JVM, py-spy for Python, the profile that a Go server gives of itself (`pprof` in target.yaml), perf
-for everything else: native code, and Node where it writes a map of its compiled code (`--perf-basic-prof`). All end as
-collapsed stacks and, where samples have times, as timed stacks; shares, flame graphs and differences follow from these.
+for everything else: native code, and Node where it writes a map of its compiled code (`--perf-basic-prof`). All write
+collapsed stacks and, where samples have times, timed stacks; shares, flame graphs and differences follow from these.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
+from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ToolError
 from runners.process.supervisor import Child, finished, start, tree
@@ -30,7 +31,7 @@ from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
 from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget
-from runners.trial.profiler import Profiler, ProfileSpec, collapse
+from runners.trial.profiler import Profiler, ProfileSpec, collapse, write_collapsed
 
 CPU = "cpu"
 MOST_HZ = 999  # of perf and py-spy: more disturbs what is measured
@@ -42,41 +43,39 @@ _UNNAMED = re.compile(r"^\[unknown\]$")
 
 
 class Sampler(Protocol):
-    """What records a profile of one server; all but a JVM's record processor time alone."""
+    """Records a profile of one server: of a JVM several events, else processor time alone."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError where it or the kernel refuses."""
+        """Begin to record. Raises MeasureError where the profiler or the kernel refuses."""
 
     def stop(self, folder: StepFolder) -> None: ...
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of that stretch of wall-clock time. Raises MeasureError."""
+        """Write the stacks of a window of wall-clock time. Raises MeasureError."""
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Choose who can sample a server; `profiler` None: there is no JDK. Raises MeasureError, naming what is missing."""
+    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
     if isinstance(server, Jvm):
-        return _of_jvm(profiler, server.pid)
+        return _jvm_sampler(profiler, server.pid)
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url, profiler)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
     if not processes:
         raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")
-    machines = [pid for pid, program in processes.items() if program == "java"]
-    if len(machines) > 1:
-        raise MeasureError(
-            f"profile of {server.subject}", "it is several JVMs, and one is profiled", "profile one alone"
-        )
-    if machines:
-        return _of_jvm(profiler, machines[0])
+    jvms = [pid for pid, program in processes.items() if program == "java"]
+    if len(jvms) > 1:
+        cause = "it is several JVMs, and one is profiled"
+        raise MeasureError(f"profile of {server.subject}", cause, "profile one alone")
+    if jvms:
+        return _jvm_sampler(profiler, jvms[0])
     if any(program.startswith("python") for program in processes.values()):
-        return PySpySampler(
-            _tool("py-spy", "run `make` again: the lab's own packages hold it"), server.pids[0], profiler
-        )
+        py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
+        return PySpySampler(py_spy, tuple(server.pids), profiler)
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
     return PerfSampler(perf, tuple(processes), profiler)
 
 
-def _of_jvm(profiler: Profiler | None, pid: int) -> JvmSampler:
+def _jvm_sampler(profiler: Profiler | None, pid: int) -> JvmSampler:
     if profiler is None:
         raise MeasureError("async-profiler", "it needs a JDK and its own files, fetched by Maven", "see `lab doctor`")
     return JvmSampler(profiler, pid)
@@ -112,19 +111,16 @@ class JvmSampler:
         self.profiler.stop(self.pid)
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Flame graphs, a heat map and stacks of what was recorded, and the recording's own account of itself."""
-        about = self.profiler.read_back(folder.recording, spec.events)
-        counts, settings = about["events"], about["settings"]
-        assert isinstance(counts, dict)
-        assert isinstance(settings, dict)
-        seen = [event for event in spec.events if counts[event]]
+        """Write flame graphs, a heat map and stacks of the recording, and return its own record."""
+        record = self.profiler.read_back(folder.recording, spec.events)
+        recorded = [event for event in spec.events if record.samples[event]]
 
         def stacks() -> None:
             for event in spec.events:
                 folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-            if seen:
-                self.profiler.timed_stacks(folder.recording, seen, window_ms, folder.timed_stacks)
-                for event in seen:
+            if recorded:
+                self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
+                for event in recorded:
                     collapse(folder.timed_stacks, event, folder.collapsed(event))
 
         def graph(event: str) -> None:
@@ -140,96 +136,97 @@ class JvmSampler:
             return ""
 
         with ThreadPoolExecutor(max_workers=2) as pool:
-            adding_up, mapping = pool.submit(stacks), pool.submit(heat_map) if CPU in seen else None
-            list(pool.map(graph, seen))
-            adding_up.result()
-        return ProfileRecord(
-            engine=str(about["engine"] or ""),
-            version=str(about["version"] or ""),
-            interval_ns=spec.cpu_interval_ns,
-            alloc_interval_bytes=spec.alloc_interval_bytes,
-            samples=counts,
-            settings=settings,
-            note=mapping.result() if mapping is not None else "",
-        )
+            collapsing, mapping = pool.submit(stacks), pool.submit(heat_map) if CPU in recorded else None
+            list(pool.map(graph, recorded))
+            collapsing.result()
+        note = mapping.result() if mapping is not None else ""
+        interval_ns, alloc_interval_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
+        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_interval_bytes, note=note)
 
 
 @dataclass(slots=True)
-class PerfSampler:
-    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+class _ProgramSampler:
+    """A program that samples processes from outside until it is interrupted."""
 
-    perf: Path
+    program: Path
     pids: tuple[int, ...]
     profiler: Profiler | None
     _child: Child | None = None
+
+    def _begin(self, folder: StepFolder, *arguments: str) -> None:
+        with _raw(folder, "sampler.log").open("wb") as log:
+            try:
+                child = start([str(self.program), *arguments], stdout=log, stderr=log, stop_signal="SIGINT")
+            except ToolError as error:
+                raise MeasureError(str(self.program), error.cause, error.remedy) from error
+        if child.wait_up_to(1.0):
+            child.stop()
+            raise MeasureError(self.program.name, f"it ended at once ({_log_tail(folder)})", "see `lab doctor`")
+        self._child = child
+
+    def stop(self, folder: StepFolder) -> None:
+        if self._child is not None:
+            self._child.interrupt()
+            self._child.wait_up_to(_END_S)
+            self._child.stop()
+
+
+@dataclass(slots=True)
+class PerfSampler(_ProgramSampler):
+    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+
     _unix_less_monotonic_ns: int = 0
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        command = [
-            str(self.perf), "record", "--quiet", "-e", "cpu-clock", "-F", str(_hz(spec)), "-g", "-k", "CLOCK_MONOTONIC",
-            "-p", ",".join(map(str, self.pids)), "-o", str(_raw(folder, "perf.data").resolve()),
-        ]  # fmt: skip
         self._unix_less_monotonic_ns = time.time_ns() - time.monotonic_ns()
-        self._child = _started(command, folder)
-
-    def stop(self, folder: StepFolder) -> None:
-        _ended(self._child)
+        self._begin(
+            folder, "record", "--quiet", "-e", "cpu-clock", "-F", str(_hz(spec)), "-g", "-k", "CLOCK_MONOTONIC",
+            "-p", ",".join(map(str, self.pids)), "-o", str(_raw(folder, "perf.data").resolve()),
+        )  # fmt: skip
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         data = _raw(folder, "perf.data")
-        command = [str(self.perf), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
+        command = [str(self.program), "script", "-i", str(data), "-F", "comm,tid,time,ip,sym", "--ns"]
         done = finished(command, _TIMEOUT_S)
         if done.returncode != 0:
             raise MeasureError("perf script", done.stderr.strip()[-300:], "see perf's own log")
-        shift_us = self._unix_less_monotonic_ns // 1000
-        lines = done.stdout.splitlines()
-        samples = [
-            (monotonic_us + shift_us, stack)
-            for monotonic_us, stack in perf_samples(lines)
-            if window_ms[0] <= (monotonic_us + shift_us) / 1000 <= window_ms[1]
-        ]
-        numbers: dict[str, int] = {}
+        numbers, samples = dict[str, int](), 0
         with folder.timed_stacks.open("w", encoding="utf-8") as out:
-            for unix_us, stack in samples:
+            for monotonic_us, stack in perf_samples(done.stdout.splitlines()):
+                unix_us = monotonic_us + self._unix_less_monotonic_ns // 1000
+                if not window_ms[0] <= unix_us / 1000 <= window_ms[1]:
+                    continue
                 if stack not in numbers:
                     numbers[stack] = len(numbers)
                     out.write(f"S {numbers[stack]} {stack}\n")
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
+                samples += 1
         collapse(folder.timed_stacks, CPU, folder.collapsed(CPU))
         data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
-        return _record(self.profiler, "perf cpu-clock", _version(self.perf), spec, folder, len(samples))
+        return _record(self.profiler, "perf cpu-clock", _version(self.program), spec, folder, samples)
 
 
 @dataclass(slots=True)
-class PySpySampler:
-    """py-spy on a Python server and its children, from outside: threads that run, by the wall clock."""
-
-    py_spy: Path
-    pid: int
-    profiler: Profiler | None
-    _child: Child | None = None
+class PySpySampler(_ProgramSampler):
+    """py-spy on the first process, of a Python server, and its children: threads that run, by the wall clock."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        command = [
-            str(self.py_spy), "record", "--pid", str(self.pid), "--subprocesses", "--format", "raw", "--rate",
+        self._begin(
+            folder, "record", "--pid", str(self.pids[0]), "--subprocesses", "--format", "raw", "--rate",
             str(min(200, _hz(spec))), "--duration", "unlimited", "--output", str(_raw(folder, "py-spy.raw").resolve()),
-        ]  # fmt: skip
-        self._child = _started(command, folder)
-
-    def stop(self, folder: StepFolder) -> None:
-        _ended(self._child)
+        )  # fmt: skip
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
-            raise MeasureError("py-spy", f"it wrote nothing ({_said(folder)})", "it needs leave to trace the server")
-        counted = Counter[str]()
+            raise MeasureError("py-spy", f"it wrote nothing ({_log_tail(folder)})", "it needs leave to trace it")
+        counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
             if stack and count.isdigit():
-                counted[joined(stack.split(";"))] += int(count)
+                counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return _counted(counted, self.profiler, "py-spy", _version(self.py_spy), spec, folder)
+        return _counted(counts, self.profiler, "py-spy", _version(self.program), spec, folder)
 
 
 @dataclass(slots=True)
@@ -262,17 +259,17 @@ class PprofSampler:
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         if not self._profile:
             raise MeasureError(f"profile at {self.url}", self._refusal, "see `pprof` in target.yaml")
-        counted = Counter[str]()
+        counts = Counter[str]()
         try:
             for names, count in decoded(self._profile[0]):
-                counted[joined(names)] += count
+                counts[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        return _counted(counted, self.profiler, "pprof", "", spec, folder)
+        return _counted(counts, self.profiler, "pprof", "", spec, folder)
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Read `perf script -F comm,tid,time,ip,sym --ns`: the time of each sample in microseconds, and its stack."""
+    """Yield the time in microseconds and the stack of every sample of `perf script -F comm,tid,time,ip,sym --ns`."""
     at_us: int | None = None
     frames: list[str] = []
     for line in (*lines, ""):
@@ -287,7 +284,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return frames as one collapsed stack, root first, without what would be read as its form or as markup."""
+    """Return frames as one collapsed stack, root first, without characters that separate frames or begin markup."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or "[unknown]" for name in plain)
 
@@ -300,26 +297,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
 
 
-def _started(command: Sequence[str], folder: StepFolder) -> Child:
-    with _raw(folder, "sampler.log").open("wb") as log:
-        try:
-            child = start(command, stdout=log, stderr=log, stop_signal="SIGINT")
-        except ToolError as error:
-            raise MeasureError(command[0], error.cause, error.remedy) from error
-    if child.wait_up_to(1.0):
-        child.stop()
-        raise MeasureError(Path(command[0]).name, f"it ended at once ({_said(folder)})", "see `lab doctor`")
-    return child
-
-
-def _ended(child: Child | None) -> None:
-    if child is not None:
-        child.interrupt()
-        child.wait_up_to(_END_S)
-        child.stop()
-
-
-def _said(folder: StepFolder) -> str:
+def _log_tail(folder: StepFolder) -> str:
     try:
         return _raw(folder, "sampler.log").read_text(encoding="utf-8", errors="replace").strip()[-300:]
     except OSError:
@@ -327,11 +305,10 @@ def _said(folder: StepFolder) -> str:
 
 
 def _counted(
-    counted: Counter[str], profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder
+    counts: Counter[str], profiler: Profiler | None, engine: str, version: str, spec: ProfileSpec, folder: StepFolder
 ) -> ProfileRecord:
-    text = "".join(f"{stack} {count}\n" for stack, count in counted.items())
-    folder.collapsed(CPU).write_text(text, encoding="utf-8")
-    return _record(profiler, engine, version, spec, folder, counted.total())
+    write_collapsed(counts, folder.collapsed(CPU))
+    return _record(profiler, engine, version, spec, folder, counts.total())
 
 
 def _version(tool: Path) -> str:

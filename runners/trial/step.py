@@ -1,4 +1,4 @@
-"""One step: load a server, watch it, profile it where asked; raw files and what was done end up in its folder."""
+"""One step: load a server, watch it, and profile it if wanted; its raw files go into its folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from runners.errors import LabError, MeasureError, ServerError
-from runners.generators.load import Generator, LoadFiles, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
+from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget, Sender, run_load
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
@@ -32,7 +32,7 @@ _ENDING_S = 1.0  # from when a server's port is closed until it is known to have
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """What a load is sent and observed with. Cores None: not pinned."""
+    """The programs that send and observe a load. Cores None: not pinned."""
 
     generator: Generator
     profiler: Profiler | None
@@ -45,7 +45,7 @@ class Instrument:
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy of the server's logs what was added while the body ran."""
+    """Copy from the server's logs the lines that are written while the body runs."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():
@@ -56,7 +56,7 @@ def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """What one of the servers that share a load used and did, read in pairs around it."""
+    """Counters of one of the servers that share a load, read before and after it."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -64,11 +64,11 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Read its clock, and that of its background by role; in between too, for what has ended can't be read."""
+        """Read its CPU time, and that of background threads by role; during the load too, before threads end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """Return what it used since the beginning."""
+        """Return the differences since the beginning."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -106,20 +106,18 @@ def measure_step(
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
-    """Measure into `folder`; gives the record of the trial without what it is for and without a verdict.
+    """Measure into `folder`, and return the record of the load, without the fields of its plan and without a verdict.
 
-    The server's identity is checked before the load. A server that dies under load ends the load early, which `ended`
-    says; a profiler that is refused leaves the measurement whole and is named in `profiler_note`.
-    `tick` is called at the start and once a second, `show` likewise, but when a core is idle: what takes milliseconds
-    would be seen in the latencies.
-    Raises ServerError when the server is not there at all or ended before the generator reached it, MeasureError when
-    the generator refuses.
+    The server's identity is checked before the load. A server that dies under load ends the load early (`ended`); a
+    profiler that refuses is named in `profiler_note`, and the measurement goes on. `tick` is called at the start and
+    once a second; `show` too, but when a core is idle, as it takes milliseconds, which the latencies would show. Raises
+    ServerError when the server is not there at all or ended before the generator reached it, MeasureError when the
+    generator refuses.
     """
     before = server.status()
     logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
     telemetry = Telemetry(folder.telemetry, server.pids)
     activity = Activity(folder.activity, server.pids, server.data)
-
     now: tuple[int, float] = (0, 0.0)
 
     def look() -> None:
@@ -146,9 +144,8 @@ def measure_step(
     if instrument.witness is not None:
         watching = instrument.witness.watch_if_allowed(usable_cpus(), folder.stalls)
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
-    logged = load.parts_rps or (load.targets and load.rate_rps is not None)
-    requests = folder.requests if logged else None
-    files = LoadFiles(folder.console, folder.generator_stderr, folder.load_json, folder.hlog, requests)
+    logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
+    load = dataclasses.replace(load, log_requests=logged)
     with (
         _log_slices(logs),
         _events(folder, server, instrument.recorder) as events,
@@ -158,10 +155,10 @@ def measure_step(
         IdleThread(look) as looking,
         watching as watched,
     ):
-        counters |= {name: _Counters(pids) for name, pids in members.items()}
+        counters |= {name: _Counters(member) for name, member in members.items()}
         try:
             outcome = instrument.send(
-                instrument.generator, load, files, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
+                instrument.generator, load, folder, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
             )
         except MeasureError as refusal:
             if server.ended_within(_ENDING_S):
@@ -207,7 +204,7 @@ def measure_step(
 def _converted(
     record: StepRecord, folder: StepFolder, recorded: _Recording, profile: ProfileSpec, window_ms: tuple[int, int]
 ) -> StepRecord:
-    """Return the record with that of the profile; where that can't be read, a note, or of a JVM the error."""
+    """Return the record with that of the profile, or a note where it can't be read; raises MeasureError for a JVM's."""
     assert recorded.sampler is not None
     try:
         return replace(record, profiler=recorded.sampler.convert(profile, folder, window_ms))
@@ -218,17 +215,16 @@ def _converted(
 
 
 def statistics(server: Target) -> dict[str, Any]:
-    """Return what the server's store has counted; empty for one that counts nothing."""
+    """Return the counters of the server's store; empty for a store that has none."""
     return server.statistics() if isinstance(server, StoreStatistics) else {}
 
 
 def store_status(status: Mapping[str, Any]) -> StoreStatus:
-    """Return the store's part of a server's status."""
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
 def _events_of(recorded: _Recording, profile: ProfileSpec) -> tuple[str, ...]:
-    """Return what was recorded of what was asked: all of a JVM, of any other server its processor time."""
+    """Return the events that were recorded: all of a JVM's, of any other server the processor time."""
     if recorded.sampler is None:
         return ()
     return profile.events if isinstance(recorded.sampler, JvmSampler) else (CPU,)
@@ -241,7 +237,7 @@ class _Recording:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
-        """Note what is refused."""
+        """Note the message of a MeasureError in place of raising it."""
         try:
             yield
         except MeasureError as refusal:
@@ -250,16 +246,18 @@ class _Recording:
 
 @contextlib.contextmanager
 def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[_Recording]:
-    """Record what can hold up a request while the body runs. A refusal is noted: the latencies are there without."""
-    recording, started = _Recording(), False
+    """Record events that can hold up a request while the body runs. A refusal is noted: latencies need no events."""
+    recording = _Recording()
+    if recorder is None or not isinstance(server, Jvm):
+        yield recording
+        return
     with recording.noting():
-        if recorder is not None and isinstance(server, Jvm):
-            recorder.start(server.pid)
-            started = True
+        recorder.start(server.pid)
+    started = recording.note is None
     try:
         yield recording
     finally:
-        if recorder is not None and isinstance(server, Jvm) and started and server.alive():
+        if started and server.alive():
             with recording.noting():
                 recorder.stop(server.pid, folder.causes_recording)
 
@@ -268,7 +266,7 @@ def _events(folder: StepFolder, server: Target, recorder: Recorder | None) -> It
 def _profiling(
     folder: StepFolder, server: Target, profiler: Profiler | None, profile: ProfileSpec | None
 ) -> Iterator[_Recording]:
-    """Record while the body runs. A refusal is noted, not raised: the measurement is worth having without it."""
+    """Profile while the body runs. A refusal is noted, not raised: the measurement is worth having without."""
     recording = _Recording()
     with recording.noting():
         if profile is not None:
@@ -278,37 +276,25 @@ def _profiling(
     try:
         yield recording
     finally:
-        if (ours := recording.sampler) is not None and (server.alive() or not isinstance(ours, JvmSampler)):
-            ours.stop(folder)
+        if recording.sampler is not None and (server.alive() or not isinstance(recording.sampler, JvmSampler)):
+            recording.sampler.stop(folder)
 
 
 def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: LoadOutcome) -> StepRecord:
     generator = GeneratorRecord(
-        tool=instrument.generator.name,
-        version=instrument.generator.version,
-        command=outcome.command,
-        exit_code=outcome.exit_code,
-        cpu_s=outcome.cpu_s,
-        cpus=instrument.cpus or None,
-    )
+        tool=instrument.generator.name, version=instrument.generator.version, command=outcome.command,
+        exit_code=outcome.exit_code, cpu_s=outcome.cpu_s, cpus=instrument.cpus or None,
+    )  # fmt: skip
     return StepRecord(
-        engine=server.engine,
-        treatment=server.subject,
-        started_unix_us=outcome.started_unix_us,
-        ended_unix_us=outcome.ended_unix_us,
-        offered_rps=load.rate_rps,
-        connections=load.connections,
-        threads=load.threads,
-        warmup_s=load.warmup_s,
-        duration_s=load.duration_s,
-        generator=generator,
-        shares=outcome.shares,
-        server=server.record(),
-    )
+        engine=server.engine, treatment=server.subject, started_unix_us=outcome.started_unix_us,
+        ended_unix_us=outcome.ended_unix_us, offered_rps=load.rate_rps, connections=load.connections,
+        threads=load.threads, warmup_s=load.warmup_s, duration_s=load.duration_s, generator=generator,
+        shares=outcome.shares, server=server.record(),
+    )  # fmt: skip
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured because its server was gone, or another's, before it began."""
+    """Return the record of a trial that was not measured, for its server had ended or was another one."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

@@ -1,6 +1,6 @@
-"""Sample what server, generator and machine use while a load runs, and read what a server's process and store take.
+"""Sample CPU time and memory of server, generator and machine during a load, and read a server's footprint around it.
 
-A sample is a line of JSON. Memory by kind, bytes read and written and room on the disk are read before and after.
+A sample is a line of JSON. The footprint is memory by kind, bytes read and written, and room on the disk.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from runners.targets.base import Target
 
 
 class Telemetry:
-    """Appends a sample to `path` at each call of `sample`. Counters are cumulative; `read` takes differences.
+    """Appends a sample to `path` at each call of `sample`. Counters are cumulative; readers take differences.
 
-    A sample costs a millisecond, so it is taken when a core is idle (see activity.IdleThread), or it would be a tail.
+    A sample takes a millisecond: it is taken when a core is idle (see activity.IdleThread), or latencies would show it.
     """
 
     def __init__(self, path: Path, server_pids: Collection[int]) -> None:
@@ -50,24 +50,21 @@ class Telemetry:
 
 
 class _Processes:
-    """A server's processes with all that they start. Processor time of those that end still counts."""
+    """A server's processes with their children. Processor time of processes that have ended still counts."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
-        self._there: dict[int, psutil.Process] = {}
+        self._running: dict[int, psutil.Process] = {}
         self._used_s: dict[psutil.Process, float] = {}
 
     def usage(self) -> dict[str, float] | None:
-        """Their processor time so far and their memory now; None where there is none of them."""
-        rss_bytes, seen = 0.0, False
-        there = {pid: self._there.get(pid) or _process(pid) for pid in tree(self._roots)}
-        self._there = {pid: process for pid, process in there.items() if process is not None}
-        for process in self._there.values():
-            if (used := _usage(process)) is not None:
-                seen = True
-                self._used_s[process] = used["cpu_s"]
-                rss_bytes += used["rss_bytes"]
-        return {"cpu_s": sum(self._used_s.values()), "rss_bytes": rss_bytes} if seen else None
+        """Return their processor time so far and their memory now; None where none of them is there."""
+        processes = {pid: self._running.get(pid) or _process(pid) for pid in tree(self._roots)}
+        self._running = {pid: process for pid, process in processes.items() if process is not None}
+        usages = {process: usage for process in self._running.values() if (usage := _usage(process)) is not None}
+        self._used_s |= {process: usage["cpu_s"] for process, usage in usages.items()}
+        rss_bytes = sum(usage["rss_bytes"] for usage in usages.values())
+        return {"cpu_s": sum(self._used_s.values()), "rss_bytes": rss_bytes} if usages else None
 
 
 def _process(pid: int) -> psutil.Process | None:
@@ -89,46 +86,45 @@ def _usage(process: psutil.Process | None) -> dict[str, float] | None:
 
 REST_S = 0.4  # a store that wrote nothing for so long is at rest
 REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
-_LOOK_S = 0.1  # the kernel tells nobody that a process has stopped writing: its counter is looked at
+_LOOK_S = 0.1  # the counter is polled, for nothing signals that a process has stopped writing
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
 _PAGE_BYTES = 4096  # what most file systems give a file at least
-_MEMORY = {"RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes", "RssShmem": "rss_shmem_bytes"}
+_FIELDS = {
+    "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes", "RssShmem": "rss_shmem_bytes",
+    "read_bytes": "read_bytes", "write_bytes": "written_bytes",
+}  # fmt: skip
 
 
 def process_status(pid: int) -> ProcessStatus:
-    """Memory and disk traffic of a process; unknown where the kernel does not tell (Linux only).
+    """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only).
 
-    `written_bytes` are those that it made go to a disk, counted when a page becomes dirty, also through a mapping.
-    `rss_file_bytes` are mapped files, which the kernel may take back.
+    `written_bytes` go to a disk, counted when a page becomes dirty, also through a mapping. `rss_file_bytes` are mapped
+    files, which the kernel may take back.
     """
     fields: dict[str, int] = {}
     try:
-        status, io = (Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
+        text = "".join(Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
     except OSError:
         return ProcessStatus()
-    for name, key in _MEMORY.items():
-        if value := re.search(rf"^{name}:\s+(\d+) kB", status, re.M):
-            fields[key] = int(value[1]) * 1024
-    for name, key in (("read_bytes", "read_bytes"), ("write_bytes", "written_bytes")):
-        if value := re.search(rf"^{name}: (\d+)", io, re.M):
-            fields[key] = int(value[1])
+    for name, key in _FIELDS.items():
+        if value := re.search(rf"^{name}:\s+(\d+)( kB)?$", text, re.M):
+            fields[key] = int(value[1]) * (1024 if value[2] else 1)
     return ProcessStatus(**fields)
 
 
 def processes(pids: Collection[int]) -> ProcessStatus:
-    """Sum up memory and disk traffic of several processes; what the kernel tells of none stays unknown."""
-    statuses = [process_status(pid) for pid in pids]
-    known = {
-        name: [v for status in statuses if (v := getattr(status, name)) is not None]
-        for name in ProcessStatus.__struct_fields__
-    }
-    return ProcessStatus(**{name: sum(values) for name, values in known.items() if values})
+    """Return the sums of memory and disk traffic of processes; None for values that the kernel gives of none."""
+    statuses, sums = [process_status(pid) for pid in pids], dict[str, int]()
+    for name in ProcessStatus.__struct_fields__:
+        if values := [value for status in statuses if (value := getattr(status, name)) is not None]:
+            sums[name] = sum(values)
+    return ProcessStatus(**sums)
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return what the files of a folder take on the disk, in whole pages; room that is only reserved is not counted.
+    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved.
 
-    A file that goes meanwhile counts nothing.
+    A file that disappears meanwhile is left out.
     """
     total = 0
     for root, _, names in os.walk(folder):
@@ -142,7 +138,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's process writes no more; return the seconds waited, None when it never rested."""
+    """Wait until the server's processes write no more; return the seconds waited, None if they never rested."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
+from runners import words
 from runners.audit.rule import (
     Group,
     Seen,
@@ -17,13 +18,12 @@ from runners.audit.rule import (
     has_queue,
     is_of_no_run,
     largest_us,
+    left_out,
     mean_us,
     opened,
     rule,
-    rule_of_group,
 )
-from runners.audit.rules.conduct import WARM_UP_SLACK, left_out, left_out_by_warm_up
-from runners.readers import write
+from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
 from runners.readers.summary_tools import NEGATIVE
@@ -58,11 +58,10 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     if output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned:
         return  # the rate is of all
     slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
-    last_digit = 0.5 if output.tool == "loadtest" else 0.01
-    if abs(reckoned - rate) <= slack * reckoned + last_digit:
+    if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return
     text = (
-        f"{write.count(requests)} requests in {write.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
+        f"{words.count(requests)} requests in {words.seconds(elapsed)} are {reckoned:.2f}/s, and Requests/sec says "
         f"{rate:.2f}"
     )
     yield Seen(output, text, {"requests": requests, "elapsed_s": elapsed, "requests_per_s": rate})
@@ -71,7 +70,7 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
 def _descents(latencies: Latencies) -> Iterator[str]:
     for (low, value), (high, next_value) in pairwise(latencies.rows):
         if next_value < value * (1 - 1e-9):
-            yield f"{write.level(high)} {write.latency(next_value)} below {write.level(low)} {write.latency(value)}"
+            yield f"{words.level(high)} {words.latency(next_value)} below {words.level(low)} {words.latency(value)}"
     for row, after in pairwise(latencies.spectrum):
         falls = after.value_ms < row.value_ms or after.total_count < row.total_count
         if falls or after.percentile < row.percentile:
@@ -87,19 +86,19 @@ def _not_monotonic(output: Output) -> Iterator[Seen]:
         yield Seen(output, f"percentiles must ascend: {descents[0]}{more}", {"descents": len(descents)})
 
 
-def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
+def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
     report, latencies = output.report, output.report.latencies
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
         yield (
-            f"{write.count(report.non_2xx)} errors in {write.count(report.requests)} requests",
+            f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests",
             {"non_2xx": report.non_2xx, "requests": report.requests},
         )
     footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
     if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
         if footer.total_count != last.total_count:
             yield (
-                f"the spectrum ends with {write.count(last.total_count)} samples and its footer counts "
-                f"{write.count(footer.total_count)}",
+                f"the spectrum ends with {words.count(last.total_count)} samples and its footer counts "
+                f"{words.count(footer.total_count)}",
                 {"spectrum_count": last.total_count, "footer_count": footer.total_count},
             )
         largest = finite(footer.max_ms)
@@ -112,24 +111,24 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, write.Value
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
         if there and _apart(value, there.value_ms * 1000) and not _is_adjacent(value, level, latencies):
             yield (
-                f"{write.level(level)} is {write.latency(value)} in the list and "
-                f"{write.latency(there.value_ms * 1000)} in the spectrum",
+                f"{words.level(level)} is {words.latency(value)} in the list and "
+                f"{words.latency(there.value_ms * 1000)} in the spectrum",
                 {"listed_us": value, "spectrum_us": there.value_ms * 1000},
             )
     stats = report.latency
     highest = max((value for _, value in latencies.rows), default=None)
     most = finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
-        text = f"a percentile of {write.latency(highest)} lies above the maximum of {write.latency(most)}"
+        text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
         yield text, {"percentile_us": highest, "max_us": most}
     mean = mean_us(output)
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
-        yield f"the mean of {write.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
+        yield f"the mean of {words.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
     yield from _impossible_mean(output)
     if NEGATIVE in report.extra:
         yield NEGATIVE, {}
     if report.requests_per_s == 0 and highest:
-        yield f"responses took up to {write.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
+        yield f"responses took up to {words.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
     yield from _missing_from_histogram(output)
 
 
@@ -148,15 +147,15 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
     return least + beyond * below, most + beyond * largest_us if largest_us is not None else math.inf
 
 
-def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
+def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
     rows, mean = _rows(output), mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
     least, most = mean_bounds_us(rows, largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
-        bound = f"at most {write.latency(most)}" if mean > most else f"at least {write.latency(least)}"
+        bound = f"at most {words.latency(most)}" if mean > most else f"at least {words.latency(least)}"
         yield (
-            f"a mean of {write.latency(mean)} is impossible by its percentiles, which allow {bound}",
+            f"a mean of {words.latency(mean)} is impossible by its percentiles, which allow {bound}",
             {"mean_us": mean, "least_us": round(least, 1), "most_us": round(most, 1) if math.isfinite(most) else None},
         )
 
@@ -188,19 +187,19 @@ def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
     return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
 
 
-def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, write.Value]]]:
+def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
     lost, usual, requests = left_out(output), left_out_by_warm_up(output), output.report.requests
     if fell_short(output) or dead_connections(output) or has_queue(output):
         return  # what came late or never is in no histogram, and another rule's
     if lost is None or requests is None:
         return
     if lost < 0:
-        text = f"the histogram holds {write.count(-lost)} samples more than there were requests"
+        text = f"the histogram holds {words.count(-lost)} samples more than there were requests"
         yield text, {"requests": requests, "recorded": requests - lost}
     elif usual and lost > WARM_UP_SLACK * usual:
         text = (
-            f"{write.count(lost)} of {write.count(requests)} requests are not in the histogram; the warm-up explains "
-            f"{write.count(usual)} of them"
+            f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram; the warm-up explains "
+            f"{words.count(usual)} of them"
         )
         yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
 
@@ -230,16 +229,11 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     if reckoned >= rate * (1 - INVENTED):
         return
     text = (
-        f"{write.count(connections)} connections at a mean of {write.latency(mean)} can have {reckoned:.2f} responses "
+        f"{words.count(connections)} connections at a mean of {words.latency(mean)} can have {reckoned:.2f} responses "
         f"a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean and high "
         "percentiles hold them"
     )
-    evidence: dict[str, write.Value] = {
-        "connections": connections,
-        "mean_us": mean,
-        "reckoned_rps": round(reckoned, 2),
-        "requests_per_s": rate,
-    }
+    evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence)
 
 
@@ -248,22 +242,23 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
 )
 def _no_run(output: Output) -> Iterator[Seen]:
     """The elapsed time can't be that of the run."""
-    elapsed, asked, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
-    if not is_of_no_run(output) or elapsed is None or asked is None:
+    elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
+    if not is_of_no_run(output) or elapsed_s is None or planned_s is None:
         return
     text = (
-        f"{write.several(output.report.requests or 0, 'request')} in {write.seconds(elapsed)} of a run of "
-        f"{write.seconds(asked)}"
-        + (f", with responses of {write.latency(largest)}" if (largest := largest_us(output)) else "")
+        f"{words.several(output.report.requests or 0, 'request')} in {words.seconds(elapsed_s)} of a run of "
+        f"{words.seconds(planned_s)}"
+        + (f", with responses of {words.latency(largest)}" if (largest := largest_us(output)) else "")
     )
-    yield Seen(output, f"{text}: its rate is of no run", {"elapsed_s": elapsed, "duration_s": asked, "rate": rate})
+    evidence = {"elapsed_s": elapsed_s, "duration_s": planned_s, "rate": rate}
+    yield Seen(output, f"{text}: its rate is of no run", evidence)
 
 
 def _rows(output: Output) -> tuple[tuple[float, float], ...]:
     return output.report.latencies.rows
 
 
-@rule_of_group("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place")
+@rule("DOC003", "one-output-twice", Severity.ERROR, "put the second run's own output in its place", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
     """One output is given for two different loads."""
     alike: dict[object, list[Output]] = {}
@@ -272,13 +267,13 @@ def _same_output(group: Group) -> Iterator[Seen]:
             alike.setdefault(_rows(output), []).append(output)
     for outputs in alike.values():
         for first, second in combinations(outputs[:MOST_COMPARED], 2):
-            for say, before, now in (
-                (write.rate, first.offered_rps, second.offered_rps),
-                (lambda count: write.several(count, "connection"), first.connections, second.connections),
+            for written, before, now in (
+                (words.rate, first.offered_rps, second.offered_rps),
+                (lambda count: words.several(count, "connection"), first.connections, second.connections),
             ):
                 if before and now and before != now:
-                    said = f"given there for {say(before)} and here for {say(now)}"
-                    yield Seen(second, f"it is the output of {first.place} once more, {said}", {"first": first.place})
+                    loads = f"given there for {written(before)} and here for {written(now)}"
+                    yield Seen(second, f"it is the output of {first.place} once more, {loads}", {"first": first.place})
                     break
     yield from _given_twice(group)
 
@@ -292,7 +287,7 @@ def _given_twice(group: Group) -> Iterator[Seen]:
             figures = (report.requests, report.requests_per_s, report.latency, _rows(output))
             same = places.setdefault((*figures, output.offered_rps, output.connections), index)
             if index - same > 1:
-                between = write.several(index - same - 1, "other output")
+                between = words.several(index - same - 1, "other output")
                 text = f"it is the output of {group[same].place} once more, with {between} between"
                 yield Seen(output, text, {"first": group[same].place})
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
+from runners import words
 from runners.audit.rule import (
     WRK2_WARM_UP_S,
     Seen,
@@ -13,13 +14,13 @@ from runners.audit.rule import (
     achieved_rps,
     finite,
     is_of_no_run,
+    left_out,
     more_percentiles,
     opened,
     opening_s,
     rule,
     warm_up_s,
 )
-from runners.readers import write
 from runners.readers.console_report import ConsoleReport
 from runners.readers.output import Output
 from runners.readers.tools import WRK2, is_like_wrk
@@ -56,9 +57,9 @@ def _too_short(output: Output) -> Iterator[Seen]:
     duration, broken = finite(output.duration_s), not_a_number(output.report)
     parts = []
     if duration is not None and duration <= WRK2_WARM_UP_S:
-        parts.append(f"{write.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
+        parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {WRK2_WARM_UP_S:g} s")
     if broken:
-        parts.append(f"{write.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
+        parts.append(f"{words.listed(broken)} {'is' if len(broken) == 1 else 'are'} -nan")
     if parts:
         text = f"{'; '.join(parts)}: the warm-up is in the figures, or nothing is"
         yield Seen(output, text, {"duration_s": duration, "not_a_number": ", ".join(broken)})
@@ -71,8 +72,8 @@ def _lost_connections(output: Output) -> Iterator[Seen]:
     """Connections are lost because they do not divide among the threads."""
     threads, connections, whole = output.threads, output.connections, opened(output)
     if threads and connections != whole:
-        given = f"{write.count(connections)} connections over {write.count(threads)} threads"
-        text = f"{given}: the generator rounds down and opens {write.count(whole)}"
+        setting = f"{words.count(connections)} connections over {words.count(threads)} threads"
+        text = f"{setting}: the generator rounds down and opens {words.count(whole)}"
         yield Seen(output, text, {"connections": connections, "threads": threads, "opened": whole})
 
 
@@ -84,16 +85,8 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
     if not lines and not late:
         return
     shown = [line[:SHOWN_CHARACTERS] for line in (*lines, *late)[:SHOWN_LINES]]
-    text = f"between the lines of the output stands: {write.listed(repr(line) for line in shown)}"
+    text = f"between the lines of the output stands: {words.listed(repr(line) for line in shown)}"
     yield Seen(output, text, {"lines": len(lines) + len(late)})
-
-
-def left_out(output: Output) -> int | None:
-    """Return the number of requests that had a response and are not in wrk2's histogram."""
-    recorded, requests = output.report.latencies.count, output.report.requests
-    if output.tool != WRK2 or recorded is None or requests is None:
-        return None
-    return requests - recorded
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
@@ -115,8 +108,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
     text = (
-        f"{write.count(lost)} of {write.count(requests)} requests, about the first "
-        f"{write.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
+        f"{words.count(lost)} of {words.count(requests)} requests, about the first "
+        f"{words.seconds(lost / usual * warm_up_s(output))}, are in the rate and not in the percentiles"
     )
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
@@ -128,11 +121,11 @@ def _cut(output: Output) -> Iterator[Seen]:
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
     if not output.missing or output.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
-    text, threads = f"the output lacks {write.listed(output.missing)}", output.threads
+    text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         text += (
-            f"; Req/Sec is of one of {threads} threads: {write.rate(mean)} is about {write.rate(threads * mean)} in all"
+            f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {words.rate(threads * mean)} in all"
         )
     yield Seen(output, text, {"missing": len(output.missing)}, size=len(output.missing))
 
@@ -140,11 +133,13 @@ def _cut(output: Output) -> Iterator[Seen]:
 @rule("RUN007", "stopped-early", Severity.WARNING, "let the run go on to its end, or say for how long it ran")
 def _stopped(output: Output) -> Iterator[Seen]:
     """The run ended before its time, as one that is stopped by ^C."""
-    elapsed, asked = finite(output.report.elapsed_s), finite(output.report.duration_s)
-    early = elapsed is not None and asked is not None and elapsed < ENDED_EARLY * asked and not is_of_no_run(output)
-    if (early or output.report.interrupted) and elapsed is not None and asked is not None:
-        text = f"it ran for {write.seconds(elapsed)} of {write.seconds(asked)}"
-        yield Seen(output, text, {"elapsed_s": elapsed, "duration_s": asked}, size=1 - elapsed / asked)
+    elapsed_s, planned_s = finite(output.report.elapsed_s), finite(output.report.duration_s)
+    if elapsed_s is None or not planned_s:
+        return
+    early = elapsed_s < ENDED_EARLY * planned_s and not is_of_no_run(output)
+    if early or output.report.interrupted:
+        text = f"it ran for {words.seconds(elapsed_s)} of {words.seconds(planned_s)}"
+        yield Seen(output, text, {"elapsed_s": elapsed_s, "duration_s": planned_s}, size=1 - elapsed_s / planned_s)
 
 
 @rule(
@@ -158,9 +153,9 @@ def _slow_to_open(output: Output) -> Iterator[Seen]:
     opening, duration = opening_s(output), finite(output.duration_s)
     if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
         text = (
-            f"wrk2 opens a thread's connections one in 5 ms: {write.count(output.connections)} over "
-            f"{write.several(output.threads or 1, 'thread')} take {write.seconds(opening)} "
-            f"of {write.seconds(duration)}, in which less than the rate is offered"
+            f"wrk2 opens a thread's connections one in 5 ms: {words.count(output.connections)} over "
+            f"{words.several(output.threads or 1, 'thread')} take {words.seconds(opening)} "
+            f"of {words.seconds(duration)}, in which less than the rate is offered"
         )
         yield Seen(output, text, {"opening_s": opening, "duration_s": duration}, size=opening / duration)
 
@@ -168,10 +163,11 @@ def _slow_to_open(output: Output) -> Iterator[Seen]:
 @rule("RUN009", "another-commands-output", Severity.WARNING, "give the command that this output is of")
 def _other_command(output: Output) -> Iterator[Seen]:
     """The command says another duration than the output."""
-    asked, ran = output.report.command.duration_s if output.report.command else None, output.report.duration_s
-    if asked and ran and abs(asked / ran - 1) > SAME_DURATION and is_like_wrk(output.tool):
-        text = f"the command runs for {write.seconds(asked)}, and the output for {write.seconds(ran)}"
-        yield Seen(output, text, {"asked_s": asked, "ran_s": ran}, size=abs(asked - ran))
+    command, printed_s = output.report.command, output.report.duration_s
+    commanded_s = command.duration_s if command else None
+    if commanded_s and printed_s and abs(commanded_s / printed_s - 1) > SAME_DURATION and is_like_wrk(output.tool):
+        text = f"the command runs for {words.seconds(commanded_s)}, and the output for {words.seconds(printed_s)}"
+        yield Seen(output, text, {"asked_s": commanded_s, "ran_s": printed_s}, size=abs(commanded_s - printed_s))
 
 
 RULES = (_too_short, _other_command, _stopped, _slow_to_open, _lost_connections, _diagnostics, _cut, _warm_up)

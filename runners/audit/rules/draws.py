@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from runners.audit.rule import Group, Seen, Severity, rule, rule_of_group
-from runners.readers import write
+from runners import words
+from runners.audit.rule import Group, Seen, Severity, rule
 from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]
@@ -144,20 +144,20 @@ def _hypotheses(ranges: Sequence[int]) -> list[Hypothesis]:
     """
     known = ranges or ROUND
     guesses = [
-        Hypothesis(f"key 1 of {write.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
+        Hypothesis(f"key 1 of {words.count(keys)}, which was never written", 1 / keys, below=True) for keys in known
     ]
     if ranges:
         written = sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys})
         return guesses + [
             Hypothesis(
-                f"keys above {write.count(top)} of {write.count(keys)}, which were never written",
+                f"keys above {words.count(top)} of {words.count(keys)}, which were never written",
                 top / keys,
                 below=False,
             )
             for top, keys in written
         ]
     return guesses + [
-        Hypothesis(f"keys that were never written, if only 1 in {write.count(share)} was", 1 / share, below=False)
+        Hypothesis(f"keys that were never written, if only 1 in {words.count(share)} was", 1 / share, below=False)
         for share in (10, 100, 1_000)
     ]
 
@@ -202,10 +202,10 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     if match is None:
         return
     text = (
-        f"{write.count(errors)} is exactly how often the script's unseeded random numbers ask for "
-        f"{match.hypothesis.words}, in {write.count(requests)} requests: every run repeats the count"
+        f"{words.count(errors)} is exactly how often the script's unseeded random numbers ask for "
+        f"{match.hypothesis.words}, in {words.count(requests)} requests: every run repeats the count"
     )
-    evidence: dict[str, write.Value] = {
+    evidence: dict[str, words.Value] = {
         "non_2xx": errors,
         "requests": requests,
         "absent_share": round(match.hypothesis.chance, 6),
@@ -259,11 +259,12 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
     return writes if 0 < writes < MOST_DRAWS // 2 else None
 
 
-@rule_of_group(
+@rule(
     "ERR003",
     "keys-drawn-as-values",
     Severity.WARNING,
     "draw keys in both scripts from the same sequence, one number a request, or fill the whole range first",
+    of_group=True,
 )
 def _two_draws(group: Group) -> Iterator[Seen]:
     """Reads ask for numbers that the write script drew as values.
@@ -315,11 +316,11 @@ def _agreeing(solved: Sequence[tuple[int, Output]]) -> list[list[tuple[int, Outp
 def _two_draw_finding(output: Output, own: int, writes: int, keys: int, writer: Output, agreeing: int) -> Seen:
     errors, requests = output.report.errors, output.report.requests or 0
     text = (
-        f"{write.count(errors)} of {write.count(requests)} reads found nothing because the write script draws two "
-        f"unseeded numbers a request (key and value) and the read script one: after {write.count(own)} writes of a "
+        f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
+        f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
         f"thread the replayed sequence gives this count, and the same number explains {agreeing} outputs"
     )
-    evidence: dict[str, write.Value] = {
+    evidence: dict[str, words.Value] = {
         "non_2xx": errors,
         "requests": requests,
         "keys": keys,

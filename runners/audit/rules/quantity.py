@@ -5,19 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from runners.audit.rule import (
-    Group,
-    Seen,
-    Severity,
-    fell_short,
-    has_queue,
-    is_of_no_run,
-    largest_us,
-    rule,
-    rule_of_group,
-    samples,
-)
-from runners.readers import write
+from runners import words
+from runners.audit.rule import Seen, Severity, fell_short, has_queue, is_of_no_run, largest_us, rule, samples
 from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.tools import facts, is_like_wrk
@@ -25,10 +14,8 @@ from runners.readers.tools import facts, is_like_wrk
 AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
 JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
-ASKED_FOR = 0.99
+WANTED = 0.99
 JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
-LEAST_AGREEING = 4  # percentiles
-Rows = tuple[tuple[float, float], ...]
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
@@ -36,25 +23,20 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 @rule("SMP001", "few-samples-beyond", Severity.WARNING, "run longer, or leave the percentile out")
 def _few_beyond(output: Output) -> Iterator[Seen]:
     """A percentile with fewer than 10 samples beyond it."""
-    thin = _thin(output)
     count, counted = samples(output)
-    if not thin or count is None:
+    if count is None:
         return
-    each_level = write.listed(f"{left} beyond {write.level(level)}" for level, left in thin.items())
-    of = f"{'' if counted else 'about '}{write.several(count, 'sample')}"
-    text = f"{of}, {each_level}: that is an anecdote, not a percentile"
-    evidence: dict[str, write.Value] = {"samples": count, "counted": counted}
-    evidence |= {f"beyond_{write.level(level)}": left for level, left in thin.items()}
-    asked = output.columns > 1 or max(thin) <= ASKED_FOR  # the higher ones a tool prints whether one wants them or not
-    yield Seen(output, text, evidence, None if asked else Severity.NOTE, -min(thin))
-
-
-def _thin(output: Output) -> dict[float, int]:
-    """Return the number of samples beyond each percentile that has too few."""
-    count, _ = samples(output)
-    levels = [level for level, _ in output.report.latencies.rows if level < 1] if count is not None else []
-    left = {level: beyond(count or 0, level) for level in levels}
-    return {level: few for level, few in left.items() if few < ENOUGH_BEYOND and not _just_misses(count or 0, level)}
+    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
+    thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and not _just_misses(count, level)}
+    if not thin:
+        return
+    listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
+    known = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    text = f"{known}, {listed}: that is an anecdote, not a percentile"
+    evidence = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
+    wanted = output.columns > 1 or max(thin) <= WANTED  # a tool prints the higher ones whether they are wanted or not
+    yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
 
 def _just_misses(count: int, level: float) -> bool:
@@ -62,46 +44,25 @@ def _just_misses(count: int, level: float) -> bool:
     return level > 0 and count * (1 - level) > ENOUGH_BEYOND * (1 - JUST_MISSED)
 
 
-@rule_of_group(
+@rule(
     "SMP002",
     "no-sample-count",
     Severity.WARNING,
     "publish the whole output, or at least requests, duration and errors with the percentiles",
 )
-def _no_counts(group: Group) -> Iterator[Seen]:
-    """Percentiles without their number of samples.
-
-    Find percentiles without their number, unless the document has the whole outputs that most of them are of.
-    """
-    whole = {output.report.latencies.rows for output in group if output.report.requests is not None}
-    uncounted = [(output, seen) for output in group for seen in _no_count(output)]
-    shown = sum(1 for output, _ in uncounted if any(_agrees(output.report.latencies.rows, rows) for rows in whole))
-    if shown <= len(uncounted) / 2:
-        yield from (seen for _, seen in uncounted)
-
-
-def _agrees(some: Rows, of: Rows) -> bool:
-    """Return whether enough percentiles are those of another output to the last digit."""
-    known = dict(of)
-    return sum(1 for level, value in some if known.get(level) == value) >= LEAST_AGREEING
-
-
 def _no_count(output: Output) -> Iterator[Seen]:
+    """Percentiles without their number of samples."""
     report = output.report
-    if not report.latencies.rows:
-        return
-    if report.latencies.count is not None or report.requests is not None:
+    highest = max((level for level, _ in report.latencies.rows if level < 1), default=0.0)
+    if highest <= MEDIAN or report.latencies.count is not None or report.requests is not None:
         return
     if report.requests_per_s is not None and (output.columns > 1 or not is_like_wrk(output.tool)):
         return
-    highest = max((level for level, _ in report.latencies.rows if level < 1), default=None)
-    if highest is None or highest <= MEDIAN:
-        return
     text = (
-        f"percentiles without their number of samples: whether {write.level(highest)} rests on ten responses or on one "
+        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten responses or on one "
         "can't be known"
     )
-    evidence: dict[str, write.Value] = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
+    evidence = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
     yield Seen(output, text, evidence, size=highest)
 
 
@@ -117,7 +78,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     censored = [int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))]
     if censored and censored[0]:
         text = (
-            f"{write.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
+            f"{words.several(censored[0], 'request')} had no response when the run ended: the maximum is a lower bound"
         )
         yield Seen(output, text, {"censored": censored[0], "max_us": largest}, Severity.WARNING)  # it says so itself
         return
@@ -125,12 +86,12 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     longest = largest if largest is not None else highest
     if longest is None or longest <= 0 or fell_short(output) or has_queue(output) or is_of_no_run(output):
         return  # of a queue the length says all
-    asked = output.command.timeout_s if output.command else None
-    timeout_s = asked or facts(output.tool).timeout_s
+    commanded_s = output.command.timeout_s if output.command else None
+    timeout_s = commanded_s or facts(output.tool).timeout_s
     if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
         named = "the maximum" if largest is not None else "a percentile"
         text = (
-            f"{named} of {write.latency(longest)} lies at {output.tool}'s time-out of {write.seconds(timeout_s)}: what "
+            f"{named} of {words.latency(longest)} lies at {output.tool}'s time-out of {words.seconds(timeout_s)}: what "
             "took longer is not in it"
         )
         yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
@@ -138,10 +99,10 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     run_s = output.duration_s if output.tool != "ab" else None  # which runs until all its requests are done
     if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
         text = (
-            f"the maximum of {write.latency(largest)} is as long as the run of {write.seconds(run_s)}: longer waits "
+            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(run_s)}: longer waits "
             "could not be seen"
         )
         yield Seen(output, text, {"max_us": largest, "duration_s": run_s})
 
 
-RULES = (_few_beyond, _no_counts, _at_bound)
+RULES = (_few_beyond, _no_count, _at_bound)

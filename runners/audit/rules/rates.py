@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from runners import words
 from runners.audit.rule import (
     BEYOND,
     LEAST_ACHIEVED,
@@ -28,18 +29,13 @@ from runners.audit.rule import (
     rate_after_warm_up,
     rate_in_warm_up,
     rule,
-    rule_of_group,
 )
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
-RATE_STEP = 1.1
-LATENCY_STEP = 0.9
-
-
+RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
 BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
@@ -61,7 +57,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     offered, achieved = output.offered_rps, achieved_rps(output)
     dropped = _dropped(output)
     if dropped and not never_offered(output):
-        text = f"{write.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
+        text = f"{words.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
         yield Seen(output, text, {"dropped": dropped}, size=dropped)
         return
     if not fell_short(output) or never_offered(output) or not offered or achieved is None or is_of_no_run(output):
@@ -69,19 +65,19 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     share, mean, connections = achieved / offered, mean_us(output), opened(output)
     why = ""
     if mean and connections and is_busy(output) and not has_queue(output):
-        why = f": {write.several(connections, 'connection')} with a mean of {write.latency(mean)} have no more"
+        why = f": {words.several(connections, 'connection')} with a mean of {words.latency(mean)} have no more"
     text = (
-        f"{write.rate(achieved)} of {write.rate(offered)} was achieved, {write.percent(share)}"
+        f"{words.rate(achieved)} of {words.rate(offered)} was achieved, {words.percent(share)}"
         f" (offered: {output.offered_by}){why}"
     )
-    evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
+    evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": round(share, 4)}
     yield Seen(output, text, evidence, size=1 - share)
 
 
 def _dropped(output: Output) -> int:
     """Return the number of iterations that a tool left out of its schedule; 0 where they are few."""
-    said = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
-    dropped, known = int(said), output.report.requests or 0
+    printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
+    dropped, known = int(printed), output.report.requests or 0
     return dropped if is_open_loop(output) and dropped > (1 - LEAST_ACHIEVED) * (known + dropped) else 0
 
 
@@ -98,9 +94,8 @@ def _achieved_above_offered(output: Output) -> Iterator[Seen]:
     if output.tool not in (WRK2, TRUEPACE) or not offered or achieved is None or stated or is_of_no_run(output):
         return
     if achieved > BEYOND * offered:
-        text = f"{write.rate(achieved)} was achieved of {write.rate(offered)} (offered: {output.offered_by})"
-        evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved}
-        yield Seen(output, text, evidence, size=achieved / offered)
+        text = f"{words.rate(achieved)} was achieved of {words.rate(offered)} (offered: {output.offered_by})"
+        yield Seen(output, text, {"offered_rps": offered, "achieved_rps": achieved}, size=achieved / offered)
 
 
 @rule(
@@ -117,8 +112,8 @@ def _backlog(output: Output) -> Iterator[Seen]:
     if achieved < LEAST_ACHIEVED * offered or has_queue(output) or is_of_no_run(output):
         return
     text = (
-        f"the rate of {write.rate(offered)} was met, yet responses took {write.latency(mean)} on average: "
-        f"{write.count(offered * mean / 1e6)} requests waited at any time"
+        f"the rate of {words.rate(offered)} was met, yet responses took {words.latency(mean)} on average: "
+        f"{words.count(offered * mean / 1e6)} requests waited at any time"
     )
     yield Seen(output, text, {"offered_rps": offered, "mean_us": round(mean)}, size=mean)
 
@@ -138,18 +133,18 @@ def _never_offered(output: Output) -> Iterator[Seen]:
     errors = output.report.socket_errors
     if never_offered(output) and offered and achieved is not None and largest is not None:
         text = (
-            f"{write.rate(achieved)} of {write.rate(offered)} was achieved, yet nothing waited longer than "
-            f"{write.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
+            f"{words.rate(achieved)} of {words.rate(offered)} was achieved, yet nothing waited longer than "
+            f"{words.latency(largest)}: the rest was never sent, as where connections are dead or were opened late"
         )
         share = round(achieved / offered, 4)
-        evidence: dict[str, write.Value] = {"offered_rps": offered, "achieved_rps": achieved, "share": share}
-        yield Seen(output, text, {**evidence, "max_us": largest}, size=1 - share)
+        evidence = {"offered_rps": offered, "achieved_rps": achieved, "share": share, "max_us": largest}
+        yield Seen(output, text, evidence, size=1 - share)
     elif output.tool == WRK2 and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - dead_connections(output))
         text = (
-            f"latency is of {write.count(live)} of {write.count(output.connections)} connections: the others are dead"
+            f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
         )
-        counts: dict[str, write.Value] = {"connections": output.connections, "live": live, "timeout": errors.timeout}
+        counts = {"connections": output.connections, "live": live, "timeout": errors.timeout}
         yield Seen(output, text, counts, size=1 - live / output.connections)
 
 
@@ -172,10 +167,10 @@ def _saturation(output: Output) -> Iterator[Seen]:
     if value is None or value < QUEUED * largest:
         return
     text = (
-        f"the latency is the length of a queue, not the time of a response: {named} {write.latency(value)} of at most "
-        f"{write.latency(largest)}; it grows with the length of the run"
+        f"the latency is the length of a queue, not the time of a response: {named} {words.latency(value)} of at most "
+        f"{words.latency(largest)}; it grows with the length of the run"
     )
-    evidence: dict[str, write.Value] = {f"{named}_us": value, "max_us": largest}
+    evidence = {f"{named}_us": value, "max_us": largest}
     if duration := finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence, size=value)
@@ -205,10 +200,10 @@ def _bursts(output: Output) -> Iterator[Seen]:
         return
     known = "p50" if median is not None else "p90"
     text = (
-        f"{write.level(level)} of {write.latency(value)} is {value / base:.0f} times the {known} of "
-        f"{write.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
+        f"{words.level(level)} of {words.latency(value)} is {value / base:.0f} times the {known} of "
+        f"{words.latency(base)}: the server stalled in bursts, and percentiles are the share of the time in them"
     )
-    yield Seen(output, text, {f"{known}_us": base, f"{write.level(level)}_us": value}, size=value / base)
+    yield Seen(output, text, {f"{known}_us": base, f"{words.level(level)}_us": value}, size=value / base)
 
 
 @rule(
@@ -220,7 +215,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
     if first is None or not mean:
         return
     text = (
-        f"the calibration saw a mean of {write.latency(first)}, the run {write.latency(mean)}: the server began with a "
+        f"the calibration saw a mean of {words.latency(first)}, the run {words.latency(mean)}: the server began with a "
         "backlog or cold, and what of that the run still holds is not known"
     )
     yield Seen(output, text, {"calibration_mean_us": round(first), "mean_us": mean})
@@ -250,8 +245,8 @@ def _collapsed(output: Output) -> Iterator[Seen]:
     if before < ACHIEVED_AT_FIRST * offered or after > COLLAPSED * min(before, offered):
         return
     text = (
-        f"{write.rate(before)} was held during the calibration and {write.rate(after)} after it, of "
-        f"{write.rate(offered)}: the server collapsed, and the run's rate is the mean of two states"
+        f"{words.rate(before)} was held during the calibration and {words.rate(after)} after it, of "
+        f"{words.rate(offered)}: the server collapsed, and the run's rate is the mean of two states"
     )
     yield Seen(output, text, {"offered_rps": offered, "rate_before": round(before), "rate_after": round(after)})
 
@@ -275,17 +270,16 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
 )
 def _closed_loop(output: Output) -> Iterator[Seen]:
     """A closed loop's latency is read as latency under load."""
-    if is_open_loop(output) or not has_latency(output) or (not achieved_rps(output) and output.connections is None):
+    connections, largest, rate = output.connections, largest_us(output), achieved_rps(output)
+    if is_open_loop(output) or not has_latency(output) or (not rate and connections is None):
         return
-    connections, largest = output.connections, largest_us(output)
     if connections == 1:
-        each_waits = "the connection sends its next request only after a response"
+        wait = "the connection sends its next request only after a response"
     else:
-        several = write.count(connections) + " connections" if connections else "connections"
-        each_waits = f"each of the {several} sends its next request only after a response"
-    text = f"closed loop: {each_waits}, so no latency under a given load can be read from it"
-    evidence: dict[str, write.Value] = {"connections": connections, "requests_per_s": achieved_rps(output)}
-    rate = achieved_rps(output)
+        several = f"{words.count(connections)} connections" if connections else "connections"
+        wait = f"each of the {several} sends its next request only after a response"
+    text = f"closed loop: {wait}, so no latency under a given load can be read from it"
+    evidence: dict[str, words.Value] = {"connections": connections, "requests_per_s": rate}
     if largest and rate and connections:
         unsent = max(0, round(rate / connections * largest / 1e6) - 1)
         evidence["requests_not_sent_in_the_longest_wait"] = unsent
@@ -306,11 +300,12 @@ def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
         yield from pairwise(sorted(outputs, key=lambda output: output.offered_rps or 0.0))
 
 
-@rule_of_group(
+@rule(
     "RAT005",
     "latency-falls",
     Severity.NOTE,
     "repeat both rates with the same build, interleaved, with a handler that does nothing",
+    of_group=True,
 )
 def _latency_falls(group: Group) -> Iterator[Seen]:
     """The median falls while the rate rises."""
@@ -321,16 +316,11 @@ def _latency_falls(group: Group) -> Iterator[Seen]:
             continue
         if fast >= RATE_STEP * slow and after <= LATENCY_STEP * before:
             text = (
-                f"the median falls from {write.latency(before)} to {write.latency(after)} while the rate rises from "
-                f"{write.rate(slow)} to {write.rate(fast)}: something else than the load changed, or the generator's "
+                f"the median falls from {words.latency(before)} to {words.latency(after)} while the rate rises from "
+                f"{words.rate(slow)} to {words.rate(fast)}: something else than the load changed, or the generator's "
                 "own waiting is measured"
             )
-            evidence: dict[str, write.Value] = {
-                "rate_rps_before": slow,
-                "rate_rps": fast,
-                "p50_us_before": before,
-                "p50_us": after,
-            }
+            evidence = {"rate_rps_before": slow, "rate_rps": fast, "p50_us_before": before, "p50_us": after}
             yield Seen(second, text, evidence)
 
 

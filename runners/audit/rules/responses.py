@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule, rule_of_group
-from runners.readers import write
+from runners import words
+from runners.audit.rule import CHECK_S, FEW_ERRORS, Group, Seen, Severity, dead_connections, finite, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
@@ -26,21 +26,15 @@ _KIND = re.compile(r"[a-z]+")
 )
 def _errors(output: Output) -> Iterator[Seen]:
     """Responses other than 2xx and 3xx are counted like successes."""
-    errors, requests, share = output.report.non_2xx, output.report.requests, output.report.error_share
-    if share:
-        text = f"{write.percent(share)} of the responses are errors, and stand in rate and latency like the others"
-        yield Seen(output, text, {"share": round(share, 6)}, Severity.WARNING if share < FEW_ERRORS else None, share)
+    errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests:
         return
-    share = min(1.0, errors / requests)  # that there are more errors than requests is said elsewhere
-    portion = write.percent(share) if share >= FEW_ERRORS else f"1 in {write.count(requests / errors)}"
-    own = is_like_wrk(output.tool) or output.tool == "ab"
-    said = "responses ({}) are not 2xx or 3xx" if own else "requests ({}) failed"
-    text = (
-        f"{write.count(errors)} of {write.count(requests)} {said.format(portion)}, and stand in rate and latency like "
-        "the others"
-    )
-    evidence: dict[str, write.Value] = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
+    share = min(1.0, errors / requests)  # SUM003 finds more errors than requests
+    portion = words.percent(share) if share >= FEW_ERRORS else f"1 in {words.count(requests / errors)}"
+    by_status = is_like_wrk(output.tool) or output.tool == "ab"
+    bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
+    text = f"{words.count(errors)} of {words.count(requests)} {bad}, and stand in rate and latency like the others"
+    evidence = {"non_2xx": errors, "requests": requests, "share": round(share, 6)}
     yield Seen(output, text, evidence, Severity.WARNING if share < FEW_ERRORS else None, share)
 
 
@@ -56,33 +50,25 @@ def _errors(output: Output) -> Iterator[Seen]:
 def _socket_errors(output: Output) -> Iterator[Seen]:
     """Connections failed or requests timed out."""
     errors, requests = output.report.socket_errors, output.report.requests
-    if errors is None:
+    if errors is None or not errors.total:
         return
-    counts: dict[str, write.Value] = {
-        "connect": errors.connect,
-        "read": errors.read,
-        "write": errors.write,
-        "timeout": errors.timeout,
-    }
-    seen = [f"{write.count(int(number or 0))} {name}" for name, number in counts.items() if number]
-    if not seen:
-        return
-    text, evidence = f"socket errors: {write.listed(seen)}", counts
+    counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
+    listed = words.listed(f"{words.count(count)} {name}" for name, count in counts.items() if count)
+    text, of_late = f"socket errors: {listed}", dict[str, words.Value]()
     if errors.timeout and output.tool == WRK:
-        late, counts_of_late = _of_wrk(output, errors.timeout)
-        text, evidence = f"{text}; {late}", counts | counts_of_late
+        late, of_late = _late_responses(output, errors.timeout)
+        text += f"; {late}"
     elif errors.timeout and output.tool == WRK2:
         dead, connections = dead_connections(output), output.connections
-        of = f"{write.count(dead)} of {write.several(connections or dead, 'connection')}"
+        waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
         text += (
-            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {of} had no response for "
-            "that long, and no percentile holds their wait"
+            f"; wrk2 counts a connection that waits at each check, {CHECK_S:g} s apart: about {waiting} had no "
+            "response for that long, and no percentile holds their wait"
         )
-    lost = sum((errors.connect, errors.read, errors.write, errors.timeout))
-    yield Seen(output, text, evidence, size=lost / requests if requests else float(lost))
+    yield Seen(output, text, {**counts, **of_late}, size=errors.total / requests if requests else float(errors.total))
 
 
-def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
+def _late_responses(output: Output, late: int) -> tuple[str, dict[str, words.Value]]:
     """Return a sentence on wrk's time-outs, responses later than its limit that are in no percentile, and its numbers.
 
     Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
@@ -92,9 +78,9 @@ def _of_wrk(output: Output, late: int) -> tuple[str, dict[str, write.Value]]:
     share = min(1.0, late / requests)
     known = math.ceil(100 * (1 - share) - 1e-9)
     text = (
-        f"{write.count(late)} of {write.count(requests)} responses ({write.percent(share)}) took over "
-        f"{write.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
-        f"{write.seconds(limit_s)}; the percentiles are of {write.count(requests - late)} samples"
+        f"{words.count(late)} of {words.count(requests)} responses ({words.percent(share)}) took over "
+        f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
+        f"{words.seconds(limit_s)}; the percentiles are of {words.count(requests - late)} samples"
     )
     return text, {"late": late, "share_late": round(share, 4), "samples": requests - late, "known_below": known}
 
@@ -109,9 +95,9 @@ def _other_length(output: Output) -> Iterator[Seen]:
     """Responses of another length are counted as failed."""
     odd, requests = output.report.odd_length, output.report.requests
     if odd and requests:
-        share = write.percent(odd / requests)
+        share = words.percent(odd / requests)
         text = (
-            f"{write.count(odd)} of {write.count(requests)} responses ({share}) count as failed because their length "
+            f"{words.count(odd)} of {words.count(requests)} responses ({share}) count as failed because their length "
             "is not that of the first: ab tells no varying page from an error"
         )
         yield Seen(output, text, {"odd_length": odd, "requests": requests}, size=odd / requests)
@@ -134,11 +120,12 @@ def _scripts(group: Group) -> Iterator[_Script]:
             yield _Script(output, kinds, size / requests)
 
 
-@rule_of_group(
+@rule(
     "ERR005",
     "mixed-load-is-one-kind",
     Severity.ERROR,
     "choose the method in request(), not once when the script is loaded, and count requests by kind",
+    of_group=True,
 )
 def _one_kind(group: Group) -> Iterator[Seen]:
     """A mixed load whose responses have the size of one kind alone.
@@ -147,9 +134,9 @@ def _one_kind(group: Group) -> Iterator[Seen]:
     """
     scripts = list(_scripts(group))
     alone: dict[str, list[float]] = {}
-    for each_script in scripts:
-        if len(each_script.kinds) == 1:
-            alone.setdefault(min(each_script.kinds), []).append(each_script.size)
+    for script in scripts:
+        if len(script.kinds) == 1:
+            alone.setdefault(min(script.kinds), []).append(script.size)
     usual = {kind: sorted(sizes)[len(sizes) // 2] for kind, sizes in alone.items()}
     for mixed in scripts:
         sizes = {kind: usual[kind] for kind in sorted(mixed.kinds) if kind in usual}
@@ -165,9 +152,9 @@ def _one_kind(group: Group) -> Iterator[Seen]:
         text = (
             f"the mixed load is {only.upper()} alone: its responses have {mixed.size:.1f} bytes, those of "
             f"{first.upper()} {first_size:.1f} and of {second.upper()} {second_size:.1f}, which makes a share of "
-            f"{write.percent(share)} {first.upper()}"
+            f"{words.percent(share)} {first.upper()}"
         )
-        evidence: dict[str, write.Value] = {
+        evidence = {
             "bytes_a_response": round(mixed.size, 2),
             f"bytes_a_response_{first}": round(first_size, 2),
             f"bytes_a_response_{second}": round(second_size, 2),

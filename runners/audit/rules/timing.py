@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from runners import words
 from runners.audit.rule import TICK_US, Seen, Severity, at, central_us, finite, rule
-from runners.readers import write
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
 
@@ -118,10 +118,10 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
     rest = ", not the server" if output.report.latencies.spectrum else ""  # three points show the shape and no more
     whose = f"{'' if rest else 'mostly '}the generator's timer{rest}"
     text = (
-        f"the median of {write.latency(median)} is {whose}: up to p90 the latency grows evenly over "
-        f"{write.latency(line.width_us)}"
+        f"the median of {words.latency(median)} is {whose}: up to p90 the latency grows evenly over "
+        f"{words.latency(line.width_us)}"
     )
-    evidence: dict[str, write.Value] = {
+    evidence = {
         "p50_us": round(median, 1),
         "width_us": round(line.width_us, 1),
         "r_squared": round(line.r_squared, 5),
@@ -152,12 +152,12 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     which = "median" if at(output, 0.5) is not None else "mean"
     whole = bool(rows) and all(value % TICK_US == 0 for level, value in rows if level < 1)
     if output.tool == WRK2 and timer_line(output) is None:
-        text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {write.latency(middle_us)}"
+        text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"
     elif facts(output.tool).whole_ms and whole:
-        text = f"{output.tool} prints whole milliseconds, and the {which} is {write.latency(middle_us)}"
+        text = f"{output.tool} prints whole milliseconds, and the {which} is {words.latency(middle_us)}"
     else:
         return
-    evidence: dict[str, write.Value] = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
+    evidence = {f"{which}_us": round(middle_us, 1), "tick_us": TICK_US}
     yield Seen(output, f"{text}: how much of it is the server's can't be known", evidence, size=-middle_us)
 
 
@@ -184,11 +184,10 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
     if median is None or upper is None or not low <= median <= high or upper > median * (1 + width):
         return
     text = (
-        f"the median of {write.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
+        f"the median of {words.latency(median)} is the 40 ms for which the other side holds an acknowledgement back: "
         "the server writes a response in two parts, and Nagle's algorithm keeps the second one"
     )
-    evidence: dict[str, write.Value] = {"p50_us": round(median, 1)}
-    evidence["p75_us"] = round(upper, 1)
+    evidence = {"p50_us": round(median, 1), "p75_us": round(upper, 1)}
     if output.report.requests_per_s and output.connections:
         evidence["requests_per_s_and_connection"] = round(output.report.requests_per_s / output.connections, 2)
     yield Seen(output, text, evidence)

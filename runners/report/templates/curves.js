@@ -10,17 +10,17 @@
   }
   function count(value) { return value == null ? '' : Number(value.toPrecision(4)).toLocaleString('en').replace(/,/g, ' '); }
   function percentile(x) { return x == null ? '' : String(Number((100 * (1 - 1 / x)).toPrecision(7))) + ' %'; }
-  var write = { latency: time, percentile: percentile, rate: count, number: count };
+  var write = { latency: time, percentile: percentile, number: count };
   function show(card, chart) {
     var place = document.createElement('div');
     place.className = 'live';
     card.appendChild(place);
     function wide() { return Math.max(320, card.clientWidth - 28); }
-    var xs = Array.from(new Set([].concat.apply([], chart.series.map(function (one) { return one.x; })))).sort(function (a, b) { return a - b; });
+    var xs = Array.from(new Set([].concat.apply([], chart.series.map(function (line) { return line.x; })))).sort(function (a, b) { return a - b; });
     var at = new Map(xs.map(function (x, index) { return [x, index]; }));
-    var data = [xs].concat(chart.series.map(function (one) {
+    var data = [xs].concat(chart.series.map(function (line) {
       var ys = new Array(xs.length).fill(undefined);
-      one.x.forEach(function (x, index) { ys[at.get(x)] = one.y[index]; });
+      line.x.forEach(function (x, index) { ys[at.get(x)] = line.y[index]; });
       return ys;
     }));
     function axis(which) {
@@ -31,30 +31,15 @@
     }
     // points at the edge would be cut in half, so a linear axis goes a little further on both sides
     function around(_, low, high) { var spare = Math.max(0.03 * (high - low), 0.01 * Math.abs(high)); return [low - spare, high + spare]; }
-    function scale(log, across) {
-      var found = { time: false, distr: log ? 3 : 1, log: 10 };
-      if (across && !log) { found.range = around; }
-      return found;
-    }
+    function scale(log, range) { return Object.assign({ time: false, distr: log ? 3 : 1, log: 10 }, log ? {} : range); }
     var plot = new uPlot({
       width: wide(), height: 340, title: chart.title, padding: [null, 34, null, null],
-      scales: { x: scale(chart.x_log, true), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
-      hooks: { draw: [function (u) {
-        (chart.across || []).forEach(function (one) {
-          var upright = one.axis === 'x', at = u.valToPos(one.at, one.axis, true), box = u.bbox;
-          var first = upright ? box.left : box.top, last = first + (upright ? box.width : box.height);
-          if (!(at >= first && at <= last)) { return; }
-          u.ctx.save(); u.ctx.strokeStyle = one.colour; u.ctx.lineWidth = 1; u.ctx.setLineDash([4, 3]); u.ctx.beginPath();
-          u.ctx.moveTo(upright ? at : box.left, upright ? box.top : at);
-          u.ctx.lineTo(upright ? at : box.left + box.width, upright ? box.top + box.height : at);
-          u.ctx.stroke(); u.ctx.restore();
-        });
-      }] },
+      scales: { x: scale(chart.x_log, { range: around }), y: scale(chart.y_log) }, axes: [axis('x'), axis('y')],
       cursor: { drag: { x: true, y: true, uni: 20 } },
       series: [{ label: chart.x_label, value: function (_, v) { return (write[chart.x_unit] || count)(v); } }].concat(
-        chart.series.map(function (one) {
-          return { label: one.label, stroke: one.colour, width: one.points ? 0 : 1.6, dash: one.dash, spanGaps: !one.points,
-            points: { show: !!one.points || one.x.length < 3, size: 7, fill: one.hollow ? '#ffffff' : one.colour }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
+        chart.series.map(function (line) {
+          return { label: line.label, stroke: line.colour, width: 1.6, dash: line.dash, spanGaps: true,
+            points: { show: line.x.length < 3, size: 7, fill: line.colour }, value: function (_, v) { return (write[chart.y_unit] || count)(v); } };
         }))
     }, data, place);
     window.addEventListener('resize', function () { if (card.open) { plot.setSize({ width: wide(), height: 340 }); } });

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runners.analysis.quantities import Reason, Refusal
 from runners.analysis.runs import compare_runs
 from runners.readers.run import Step, frame
 from runners.results.checks import About, checks
@@ -58,7 +59,7 @@ def test_two_runs_are_not_compared_by_loads_that_never_became_steady(tmp_path: P
     a, b = steps.run(tmp_path / "a", [clean]), steps.run(tmp_path / "b", [load(tmp_path, "lsm", 0.5, slower=3)])
     (pair,) = compare_runs([a], [b], 0.02)
     high = [row for row in pair.rows if row.quantity.is_latency]
-    assert high and all("never became steady in 20 seconds" in row.refused for row in high)
+    assert high and all(row.refused == (Refusal(Reason.NEVER_STEADY, "LSM (B)", (20,)),) for row in high)
 
 
 def test_one_reason_is_given_once_whomever_it_holds_for(tmp_path: Path) -> None:

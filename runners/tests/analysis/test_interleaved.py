@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, t
 
-from runners.analysis.comparison import NEITHER_ABOVE, NO_REFERENCE
 from runners.analysis.interleaved import _above as above
 from runners.analysis.interleaved import _resolved as resolved
 from runners.analysis.intervals import Bounded, Direction
-from runners.analysis.quantities import QUANTITIES, Row
+from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.analysis.treatments import (
     Effects,
     Start,
@@ -68,7 +67,7 @@ def alike() -> list[Effects]:
 
 def test_two_processes_of_one_setting_are_called_different_by_chance_alone(alike: list[Effects]) -> None:
     most = binom.ppf(0.999, SIMULATED, 0.05)
-    assert sum(not found.trusted for found in alike) <= most
+    assert sum(found.control is None or not found.control.change.holds_zero for found in alike) <= most
     assert sum(found.effects[0].direction in (Direction.HIGHER, Direction.LOWER) for found in alike) <= most
 
 
@@ -195,13 +194,13 @@ def test_a_percentile_within_the_floor_is_at_most_that_and_on_both_sides_not_com
     above_it = {name: Bounded(low + 0.05, low, low + 0.1) for name, low in (("base", of_base), ("other", of_other))}
     found = resolved(lower, above_it, about)
     assert ("at most 77" in found.pair) == (said == "at least")
-    assert (found.refused == NEITHER_ABOVE) == (said == "not compared")
+    assert (found.refused == (Refusal(Reason.WITHIN_FLOOR),)) == (said == "not compared")
     assert found.change == ("at least 20.0\u00a0% lower" if said == "at least" else lower.change)
 
 
 def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_is() -> None:
     about = InterleavedRecord(treatments=("base", "other"), smallest_difference=0.03)
-    for name, why in (("p50_us", ""), ("p99_us", NO_REFERENCE), ("cpu_us", "")):
+    for name, why in (("p50_us", ()), ("p99_us", (Refusal(Reason.NO_REFERENCE),)), ("cpu_us", ())):
         row = Row(QUANTITIES[name], "base", "other", 0.77, 0.7, 0.8, Direction.LOWER, 100.0, 77.0, 4)
         assert resolved(row, {}, about).refused == why
     row = Row(QUANTITIES["p99_us"], "noop", "other", 1.3, 1.2, 1.4, Direction.HIGHER, 100.0, 130.0, 4)

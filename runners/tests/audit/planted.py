@@ -10,9 +10,6 @@ from runners.readers.documents import text_document
 from runners.readers.output import Output
 from runners.readers.outputs import outputs_of
 
-#: Enough text to be a report.
-REPORT = "# Отчёт\n\nСервер был нагружен долго.\nПамять была почти свободна.\n\n"
-
 
 def outputs(text: str, path: str = "-") -> tuple[Output, ...]:
     return outputs_of(text_document(text, Path(path))).outputs
@@ -20,8 +17,3 @@ def outputs(text: str, path: str = "-") -> tuple[Output, ...]:
 
 def remarks(text: str, path: str = "-") -> dict[str, Remark]:
     return {remark.code: remark for remark in examine(outputs(text, path))}
-
-
-def of_two(first: str, second: str, said: str) -> dict[str, Remark]:
-    """Two servers measured alike, and what their author says of them."""
-    return remarks(f"{REPORT}## Alpha\n\n{first}\n## Beta\n\n{second}\n## Conclusion\n\n{said}\n")

@@ -61,7 +61,7 @@ def test_a_tail_of_fewer_than_ten_samples_is_counted() -> None:
 def test_every_finding_carries_numbers_and_a_remedy() -> None:
     for remark in remarks():
         assert any(isinstance(value, (int, float)) for value in remark.seen.evidence.values()), remark
-        assert remark.rule.remedy
+        assert remark.remedy
         assert any(character.isdigit() for character in remark.seen.text) or remark.code in (
             "RUN005",
             "RAT004",

@@ -80,9 +80,3 @@ def of_length(kind: str) -> Callable[[int], str]:
 def test_four_times_the_text_takes_four_times_as_long(kind: str) -> None:
     text = of_length(kind)
     assert took_s(text(4 * LENGTH)) <= EACH_DOUBLING**2 * took_s(text(LENGTH)) + NOISE_S
-
-
-def test_a_table_of_thousands_of_rows_is_data_and_named() -> None:
-    found = outputs_of(text_document(of_length("table")(4 * LENGTH)))
-    assert found.outputs == ()
-    assert "not read" in found.problems[0].text

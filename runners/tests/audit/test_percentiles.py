@@ -26,14 +26,6 @@ def test_a_run_that_is_too_short_has_no_warm_up_to_be_left_out() -> None:
 def test_a_percentile_that_a_tool_prints_unasked_is_only_noted() -> None:
     few = HEALTHY.replace("100.000%   61.31ms", " 99.990%   55.20ms\n100.000%   61.31ms")
     assert remarks(few)["SMP001"].severity is Severity.NOTE
-    table = "With 99 920 samples at 2 000 RPS:\n\n| p50 | p99 |\n|---|---|\n| 5ms | 20.1ms |\n"
-    assert "SMP001" not in remarks(table)
-
-
-def test_a_rate_in_a_table_of_percentiles_counts_its_samples() -> None:
-    table = "| | one | two |\n|---|---|---|\n| 50% | 5.00ms | 6.00ms |\n| 99% | 19.00ms | 20.00ms |\n"
-    assert "SMP002" in remarks(table)
-    assert "SMP002" not in remarks(f"{table}| Req/sec | 1900.5 | 3630.5 |\n")
 
 
 def test_three_points_on_a_line_are_mostly_the_timer() -> None:

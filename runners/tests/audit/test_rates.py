@@ -11,7 +11,7 @@ from runners.audit.audit import audit
 from runners.audit.listing import as_text
 from runners.readers.documents import text_document
 from runners.readers.outputs import outputs_of
-from runners.tests.audit.planted import REPORT, outputs, remarks
+from runners.tests.audit.planted import outputs, remarks
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, replaced
 
 BARE = HEALTHY.partition("\n")[2]  # no command above it
@@ -206,13 +206,6 @@ def test_wrk_with_a_rate_is_wrk2_even_where_it_prints_no_percentile() -> None:
     assert outputs(f"{command.format('')}\n{printed}")[0].tool == "wrk"
 
 
-@pytest.mark.parametrize(("median", "near"), [("| 50.000% |", True), ("| 50% |", False)])
-def test_a_table_of_wrk2s_rows_is_of_wrk2(median: str, near: bool) -> None:
-    rows = "| 75% | 1.77ms |\n| 90% | 2.22ms |\n| 99% | 8.42ms |\n"
-    found = remarks(f"{REPORT}| percents | latency |\n| --- | --- |\n{median} 1.27ms |\n{rows}")
-    assert ("TIM002" in found) is near  # two of its ticks
-
-
 def test_wrks_summary_alone_is_a_closed_loop_and_wrk2s_is_not() -> None:
     summary = "".join(f"{line}\n" for line in CLOSED.splitlines()[1:6] + CLOSED.splitlines()[11:])
     assert "RAT004" in remarks(summary)
@@ -283,7 +276,3 @@ def test_one_backlog_at_the_beginning_is_no_burst() -> None:
 def test_a_thread_rate_alone_is_not_taken_for_that_of_all() -> None:
     cut = "\n".join(HEALTHY.replace("-t1", "-t4").replace("1 threads", "4 threads").splitlines()[:7])
     assert "8 440/s in all" in remarks(cut)["RUN005"].seen.text.replace("\u202f", " ")
-
-
-def test_a_table_of_shares_is_none_of_percentiles() -> None:
-    assert not outputs("| share | latency |\n|---|---|\n| 60% | 5 ms |\n| 30% | 9 ms |\n| 10% | 2 ms |\n")

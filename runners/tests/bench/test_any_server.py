@@ -46,8 +46,8 @@ def test_languages_alternate_each_comparison_is_said_and_a_bound_in_time_leaves_
 
     monkeypatch.setattr(any_server, "compared", compared)
     rows = list(any_server.measured(Bench(tmp_path), math.inf))  # type: ignore[arg-type]
-    false, found, longest = rows
-    assert (false.ours, false.peer, found.ours, found.peer) == ((0.0,), (20.0,), (10.0,), (10.0,))
+    false, slowed, longest = rows
+    assert (false.ours, false.peer, slowed.ours, slowed.peer) == ((0.0,), (20.0,), (10.0,), (10.0,))
     assert longest.ours == (78.0,) and all(row.met for row in rows)
     assert "25000" in (tmp_path / "python-slower" / "server.py").read_text()
     said = capsys.readouterr().out.splitlines()

@@ -71,11 +71,11 @@ def test_recorded_forcing_of_files_held_up_the_witness_and_stays_in_by_the_work_
 def test_plants_made_now_are_distinguished(name: str, tmp_path: Path) -> None:
     build_truepace(lambda _line: None)
     command = [sys.executable, "-m", "runners.bench.plants", name, f"{plants.SECONDS:g}"]
-    found = planted(command, usable_cpus()[-1], tmp_path)
-    if isinstance(found, str):
-        pytest.skip(found)
-    seen = judged(*found)
+    result = planted(command, usable_cpus()[-1], tmp_path)
+    if isinstance(result, str):
+        pytest.skip(result)
+    counts = judged(*result)
     if name == MACHINE:
-        assert seen.left_out >= 0.9 * seen.events, seen
+        assert counts.left_out >= 0.9 * counts.events, counts
     else:
-        assert seen.events - seen.left_out >= seen.kept_at_least, seen
+        assert counts.events - counts.left_out >= counts.kept_at_least, counts

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from runners.analysis.treatments import Effects, Start, compare
-from runners.bench.power import CPU, NAMES, ROWS, Budget, Repeated, _cpu, _found, effects
+from runners.bench.power import CPU, NAMES, ROWS, Budget, Repeated, _cpu, _planted_rows, effects
 from runners.readers.requests_log import RequestsLog
 
 START_S = 1_700_000_000.0
@@ -38,19 +38,17 @@ def comparison(change: float, spread: float) -> tuple[Effects, list[dict[str, St
 def test_what_is_planted_is_found_by_the_interval_and_its_estimate_is_held_against_the_truth() -> None:
     clear, starts = comparison(0.06, 0.002)
     vague, more = comparison(0.0, 0.02)
-    found, off = _found("cpu", Repeated([clear, clear], [vague, vague], [starts, more]), [0.06, 0.06])
-    assert (
-        found.ours == (2.0,) and found.met and off.met and "2 of 2 found" in found.note and "0 of 2 found" in found.note
-    )
-    found, off = _found("cpu", Repeated([vague, vague], [vague, vague], [more, more]), [0.06, 0.06])
-    assert found.ours == (0.0,) and not found.met and not off.met
+    hits, off = _planted_rows("cpu", Repeated([clear, clear], [vague, vague], [starts, more]), [0.06, 0.06])
+    assert hits.ours == (2.0,) and hits.met and off.met and "2 of 2 found" in hits.note and "0 of 2 found" in hits.note
+    hits, off = _planted_rows("cpu", Repeated([vague, vague], [vague, vague], [more, more]), [0.06, 0.06])
+    assert hits.ours == (0.0,) and not hits.met and not off.met
 
 
 def test_cpu_time_a_request_is_taken_between_readings_of_the_clocks_within_the_load() -> None:
     at_s = np.arange(0, 4, 0.001)
     frame = pd.DataFrame({"t_s": at_s, "response_us": 100.0, "fate": "completed"})
     frame["target"] = np.where(np.arange(len(at_s)) % 2, NAMES[1], NAMES[0])
-    log = RequestsLog(frame, NAMES[:2], int(START_S * 1e6), "user", None, False)
+    log = RequestsLog(frame, NAMES[:2], int(START_S * 1e6), False)
     moments = np.arange(-1.0, 4.0, 0.25)
     used = np.array([[START_S + s, 0.5 + 0.020 * s, 0.7 + 0.030 * s] for s in moments])  # 40 and 60 us a request
     start = _cpu(used, log)

@@ -14,17 +14,17 @@ times = st.floats(1.0, 1e4)
 @given(st.lists(st.tuples(times, times), min_size=6, max_size=20))
 def test_the_interval_encloses_the_median_and_lies_in_the_range(pairs: list[tuple[float, float]]) -> None:
     ours, peer = zip(*pairs, strict=True)
-    each = Row("a", "us", ours, peer, "<=", 1.0).ratio_of_a_round
+    interval = Row("a", "us", ours, peer, "<=", 1.0).ratio_of_a_round
     ratios = [a / b for a, b in pairs]
-    assert min(ratios) <= each.low <= each.value <= each.high <= max(ratios)
+    assert min(ratios) <= interval.low <= interval.value <= interval.high <= max(ratios)
 
 
 @given(st.floats(0.1, 10.0), st.floats(2.0, 1e3))
 def test_one_wild_round_of_fifteen_moves_neither_the_ratio_nor_its_interval(ratio: float, wild: float) -> None:
     peer = (100.0,) * 15
     row = Row("a", "us", (*(ratio * 100.0,) * 14, ratio * wild * 100.0), peer, "<=", 1.0)
-    each = row.ratio_of_a_round
-    assert (row.ratio, each.low, each.value, each.high) == pytest.approx((ratio,) * 4)
+    interval = row.ratio_of_a_round
+    assert (row.ratio, interval.low, interval.value, interval.high) == pytest.approx((ratio,) * 4)
 
 
 def test_a_line_says_whether_its_spread_is_an_interval_or_a_range() -> None:
@@ -45,6 +45,9 @@ def test_a_line_says_whether_its_spread_is_an_interval_or_a_range() -> None:
 def test_a_goal_within_the_interval_is_neither_surely_met_nor_surely_missed(
     ours: tuple[float, ...], verdict: str
 ) -> None:
-    one = (1.0,) * 7
-    for row in (Row("a", "us", ours, one, "<=", 1.0), Row("a", "us", tuple(1 / each for each in ours), one, ">=", 1.0)):
+    ones = (1.0,) * 7
+    for row in (
+        Row("a", "us", ours, ones, "<=", 1.0),
+        Row("a", "us", tuple(1 / value for value in ours), ones, ">=", 1.0),
+    ):
         assert f" {verdict} (rounds=7" in row.line()

@@ -43,7 +43,7 @@ def test_comparisons_have_names_of_their_own_and_compare_two_things() -> None:
 
 def test_every_group_can_be_run_within_six_minutes() -> None:
     for name, measured in server.GROUPS.items():
-        assert 0 <= sum(each.duration_s for each in measured()) <= MOST_S, name
+        assert 0 <= sum(part.duration_s for part in measured()) <= MOST_S, name
 
 
 def test_a_group_that_is_not_there_is_refused_and_those_there_are_are_reported(
@@ -86,7 +86,7 @@ def test_rounds_are_fresh_starts_of_both_in_closed_loop() -> None:
     for comparison in COMPARISONS:
         starts = list(comparison.block.sessions(comparison.block.rate({})))
         assert len(starts) == server.ROUNDS
-        assert all({each.name for each in start.members} == {server.OURS, server.PEER} for start in starts)
+        assert all({member.name for member in start.members} == {server.OURS, server.PEER} for start in starts)
         assert all(start.load.rate is None and start.slice_s for start in starts)
     assert len({start.members[0].name for start in starts}) == 2, "neither is always first"
 
@@ -123,7 +123,7 @@ def test_peers_answer_as_ours_do(
 ) -> None:
     for module, name, value in ((server, "ROUNDS", 1), (server, "DURATION_S", 1), (fixture, "RUNS", tmp_path)):
         monkeypatch.setattr(module, name, value)
-    quick = [replace(each, compile_s=1) for each in server.GROUPS[group]() if isinstance(each, Comparison)]
+    quick = [replace(part, compile_s=1) for part in server.GROUPS[group]() if isinstance(part, Comparison)]
     if not quick:
         pytest.skip("what it takes is not on this machine")
     monkeypatch.setitem(server.GROUPS, group, lambda: quick)

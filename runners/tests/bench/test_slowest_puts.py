@@ -71,8 +71,8 @@ def test_puts_that_are_left_out_are_not_attributed() -> None:
 
 
 def test_the_line_names_each_cause_with_its_slowest_put() -> None:
-    found = programs.line(attribute(held_up_in_a_call(500, 8 * MS), np.zeros(2_000, dtype=np.bool_), []))
-    assert found == "the 120 slowest puts: 120 in a call, nothing recorded (up to 8e+03 us)"
+    line = programs.line(attribute(held_up_in_a_call(500, 8 * MS), np.zeros(2_000, dtype=np.bool_), []))
+    assert line == "the 120 slowest puts: 120 in a call, nothing recorded (up to 8e+03 us)"
 
 
 def test_events_and_pauses_are_read_by_the_clock_of_the_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,6 @@ def test_a_witness_that_can_t_be_built_or_does_not_watch_says_why(
     program.write_text("#!/bin/sh\necho real-time priority is refused\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(programs, "build_truepace", lambda _say: program)
-    found, why = programs.find_witness(0, tmp_path)
-    assert found is None
+    witness, why = programs.find_witness(0, tmp_path)
+    assert witness is None
     assert "real-time priority is refused" in why

@@ -69,6 +69,5 @@ def test_without_a_knee_to_compare_with_its_row_has_no_figure() -> None:
 
 
 def test_each_kind_of_request_has_a_duration() -> None:
-    both, one = http_durations_s(), http_durations_s(["put"], rounds=3)
-    assert len(both) == 2
-    assert len(one) == 1
+    get_s, put_s = http_durations_s()
+    assert get_s > put_s > 0, "the store is filled before the first"

@@ -151,7 +151,7 @@ def test_each_round_has_every_engine_once_in_an_order_of_its_own(tmp_path: Path)
     reads = [engine for engine, works in programs.read if works != "mixed"]
     for engines in (programs.filled, reads):
         rounds = [tuple(engines[at : at + 3]) for at in (0, 3, 6)]
-        assert {frozenset(each) for each in rounds} == {frozenset(["lsm", "rocksdb", "rocksdb-tuned"])}
+        assert {frozenset(of_round) for of_round in rounds} == {frozenset(["lsm", "rocksdb", "rocksdb-tuned"])}
         assert len(set(rounds)) > 1
 
 

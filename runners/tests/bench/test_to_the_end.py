@@ -40,12 +40,12 @@ def test_a_benchmark_runs_to_its_end(
     for name, value in SMALL.items():
         monkeypatch.setattr(loadgen, name, value)
     assert loadgen.main(["recording"]) == 0
-    said = {found["name"]: float(found["ratio"]) for found in LINE.finditer(capsys.readouterr().out)}
+    said = {match["name"]: float(match["ratio"]) for match in LINE.finditer(capsys.readouterr().out)}
     expected = {pattern for pattern in ROWS if "watching" not in pattern or may_watch()}
     assert len(said) == len(expected)
     for pattern in expected:
         assert any(re.fullmatch(pattern, name) for name in said), (pattern, said)
     (path,) = tmp_path.iterdir()
     kept = json.loads(path.read_text())
-    assert {one["name"]: one["ratio"] for one in kept["rows"]} == pytest.approx(said, abs=0.001)
+    assert {row["name"]: row["ratio"] for row in kept["rows"]} == pytest.approx(said, abs=0.001)
     assert kept["about"]["machine"]

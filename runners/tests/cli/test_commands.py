@@ -18,7 +18,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import PANELS, TARGET, Command, lab, main
+from runners.cli import PANELS, Command, lab, main
+from runners.cli.options import TARGET
 from runners.design.target import read_target
 from runners.errors import Exit, PlanError
 from runners.experiments import references
@@ -44,7 +45,7 @@ def examples(command: click.Command) -> list[list[str]]:
     """The examples of a command's help as words, without what a shell would do with them."""
     assert isinstance(command, Command) and command.examples, f"{command.name} has no examples"
     words = [shlex.split(line) for line in command.examples]
-    return [each[: each.index(">")] if ">" in each else each for each in words]
+    return [line[: line.index(">")] if ">" in line else line for line in words]
 
 
 ALL = [(name, words) for name, command in lab.commands.items() for words in examples(command)]
@@ -109,7 +110,7 @@ def test_a_url_is_a_target_whose_description_can_be_edited(tmp_path: Path, monke
     assert path.is_relative_to(tmp_path)
     target = read_target(path).target
     assert (target.name, target.url, target.command) == ("localhost-8443-items", "https://localhost:8443", None)
-    assert [each.path for each in target.workloads.values()] == ["/Items?id=1"]
+    assert [workload.path for workload in target.workloads.values()] == ["/Items?id=1"]
     path.write_text(path.read_text(encoding="utf-8").replace("localhost-8443-items", "edited"), encoding="utf-8")
     assert read_target(TARGET.convert("https://localhost:8443/Items?id=1", None, None)).name == "edited"
     assert TARGET.convert("https://localhost:8443/Items?id=2", None, None) != path
@@ -141,8 +142,8 @@ def test_an_example_of_every_command_runs_in_a_test() -> None:
 @pytest.fixture
 def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
-    found = Workshop(None, None, None, None)
-    monkeypatch.setattr(build, "prepare", lambda *_: found)
+    workshop = Workshop(None, None, None, None)
+    monkeypatch.setattr(build, "prepare", lambda *_: workshop)
     monkeypatch.setattr(wrk2, "build_wrk2", lambda *_: tools.Tool("wrk2", folder / "wrk2", "wrk 4.0.0"))
     shutil.copy(ROOT / "README.md", "README.md")
     monkeypatch.setattr(tools, "ROOT", folder)
@@ -266,7 +267,7 @@ def test_completion_gives_commands_options_and_values(monkeypatch: pytest.Monkey
 
     assert "plain,compare" in completed("lab comp")
     assert "plain,--despite" in completed("lab compare --d")
-    assert "plain,sarif" in completed("lab audit --format s")
+    assert "plain,github" in completed("lab audit --format g")
     assert "plain,04" in completed("lab run 0")
 
 

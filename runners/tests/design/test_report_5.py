@@ -68,5 +68,5 @@ def test_each_published_rate_is_one_column_at_its_rate() -> None:
 def test_the_plan_fits_its_size() -> None:
     assert planned("05", "quick") <= QUICK_S
     for size in ("quick", "full"):
-        assert e05_sharded_cluster.STARTS[size].count >= FEWEST_STARTS
+        assert e05_sharded_cluster.SLICES[size].starts >= FEWEST_STARTS
     assert 0 < e05_sharded_cluster.DIES_AT < e05_sharded_cluster.RETURNS_AT < 1

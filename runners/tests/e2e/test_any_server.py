@@ -16,10 +16,10 @@ import pytest
 
 from runners.design.load import Workload
 from runners.design.target import read_target
-from runners.generators.load import LoadFiles, LoadSpec, Truepace, run_load
-from runners.process.supervisor import in_a_row, tree
+from runners.generators.load import LoadSpec, Truepace, run_load
+from runners.process.supervisor import free_port, tree
 from runners.readers.reading import read_run
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.external import build, launch
 from runners.tests.e2e.conftest import lab
 from runners.tests.fixtures.servers import idle
@@ -58,7 +58,7 @@ def needs(name: str) -> None:
 def _copied(name: str, folder: Path) -> Path:
     """A copy of an example; nginx, whose own file has the port, on one that nobody else has."""
     shutil.copytree(EXAMPLES / name, folder)
-    free = str(in_a_row(1))
+    free = str(free_port())
     for path in folder.iterdir():
         path.write_text(path.read_text(encoding="utf-8").replace("18505", free), encoding="utf-8")
     return folder / "target.yaml"
@@ -196,14 +196,13 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
     server = launch(file, tmp_path / "run")
     try:
         for workload in map(file.workload, file.target.workloads):
-            kinds = ("console", "stderr", "json", "hlog")
             if workload.fill_with is not None:
-                _filled(tool, server.url, workload, tmp_path)
-            files = LoadFiles(**{kind: tmp_path / f"{workload.name}.{kind}" for kind in kinds})
+                _fill(tool, server.url, workload, _new_folder(tmp_path, f"fill-{workload.name}"))
+            folder = _new_folder(tmp_path, workload.name)
             load = LoadSpec(server.url, workload.script, 100.0, 1.0, script_arguments=workload.arguments)
             # 4: on a busy machine the last responses of a second come after its end
-            assert run_load(Truepace(tool.path, tool.version), load, files).exit_code in (0, 4)
-            console = files.console.read_text()
+            assert run_load(Truepace(tool.path, tool.version), load, folder).exit_code in (0, 4)
+            console = folder.console.read_text()
             assert "requests in" in console and "Non-2xx" not in console and "Socket errors" not in console, console
         processes = tree(server.pids)
         assert processes
@@ -213,14 +212,19 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
     assert file.target.url != "unix:{socket}" or not Path(server.command[-1]).parent.exists()
 
 
-def _filled(tool: Tool, url: str, workload: Workload, folder: Path) -> None:
+def _new_folder(root: Path, name: str) -> StepFolder:
+    folder = StepFolder(root / "loads" / name)
+    folder.path.mkdir(parents=True)
+    return folder
+
+
+def _fill(tool: Tool, url: str, workload: Workload, folder: StepFolder) -> None:
     assert workload.fill_with is not None
-    files = LoadFiles(**{kind: folder / f"fill.{kind}" for kind in ("console", "stderr", "json", "hlog")})
     sent = workload.fill_with
     load = LoadSpec(
         url, sent.script, None, 60.0, requests=workload.filled_keys, script_arguments=sent.arguments
     )  # fmt: skip
-    assert run_load(Truepace(tool.path, tool.version), load, files).exit_code == 0
+    assert run_load(Truepace(tool.path, tool.version), load, folder).exit_code == 0
 
 
 @pytest.mark.parametrize("keys", [pytest.param(1000, marks=pytest.mark.long), 900])
@@ -431,7 +435,7 @@ def test_a_sleep_in_each_request_fails_a_limit_against_the_revision_before_it(tm
     server = path.parent / "server.py"
     text = server.read_text(encoding="utf-8").replace("import sys", "import sys\nimport time")
     server.write_text(text.replace("def do_GET(self) -> None:", "def do_GET(self) -> None:\n        time.sleep(0.01)"))
-    short = ("--size", "smoke", "--minutes", "1.5", "--connections", "2", "-p", "repeat_s=1", "-p", "rate_rps=50")
+    short = ("--size", "smoke", "--minutes", "1.1", "--connections", "2", "-p", "repeat_s=0.5", "-p", "rate_rps=50")
     limits = ("--fail-on", "p50>+10%", "--fail-on", "errors>+1%", "--inconclusive", "pass")
     comment = tmp_path / "comment.md"
     done = lab(

@@ -30,7 +30,8 @@ def test_an_example_of_a_help_runs_and_prints_json_alone(
     shutil.copytree(ROOT / "runners" / "docs" / "examples" / "python", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     known = examples(commands.commands[name])
-    words = next((each for each in known if "target.yaml" in each), known[0])
+    words = next((line for line in known if "target.yaml" in line), known[0])
     done = lab(*words[1:], *SHORT[name], *([] if "--json" in words else ["--json"]), runs=tmp_path / "runs")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["status"] == "complete"
+    assert "report.html" not in done.stderr, "only the end of a command names its report"

@@ -19,7 +19,7 @@ from runners.design.session import LOAD, Trial
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
-from runners.generators.load import LoadFiles, LoadSpec, Truepace, run_load
+from runners.generators.load import LoadSpec, Truepace, run_load
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.conftest import LAB, lab, report_again
@@ -128,15 +128,15 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
     script = tmp_path / "broken.lua"
     script.write_text("request = function()\n  return no_such_function()\nend\n")
     assert shop.truepace is not None
-    files = LoadFiles(tmp_path / "o", tmp_path / "e", tmp_path / "j", tmp_path / "h", tmp_path / "s")
+    truepace, broken = Truepace(shop.truepace.path, "1"), LoadSpec(server.url, script, 100.0, 1.0)
     with pytest.raises(MeasureError, match=r"broken\.lua, line 2: .*no_such_function"):
-        run_load(Truepace(shop.truepace.path, "1"), LoadSpec(server.url, script, 100.0, 1.0), files)
+        run_load(truepace, broken, StepFolder(tmp_path))
 
 
 def test_a_full_disk_is_named_and_the_run_can_still_be_closed(
     measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")))
+    monkeypatch.setattr(StepFolder, "telemetry", property(lambda _self: Path("/dev/full")), raising=False)
     with pytest.raises(MeasureError, match="the disk is full"):
         measurement.step(load(PUT), server)
     assert not list(run.steps_path.iterdir())

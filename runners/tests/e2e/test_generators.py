@@ -23,12 +23,12 @@ from runners.design.session import STALL, Freeze, Trial
 from runners.execution.measurement import Measurement, happening
 from runners.execution.progress import Progress
 from runners.experiments.e00_instrument import GENERATORS as GENERATORS
-from runners.generators.load import Generator, LoadFiles, LoadSpec, generators, run_load
+from runners.generators.load import Generator, LoadSpec, generators, run_load
 from runners.process.supervisor import start
 from runners.readers.load_json import read_load_json
 from runners.readers.run import Step
 from runners.readers.wrk_console import read_console
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.disturbance import undisturbed
 from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
@@ -177,7 +177,7 @@ class Delayed:
 
     def __call__(self) -> tuple[KnownDelays, float]:
         name = self.generator.name
-        files = LoadFiles(*(self.folder / part for part in ("out", "err", "json", "hlog")))
+        folder = StepFolder(self.folder)
         server = Path(__file__).with_name("delay_server.py")
         # Every connection is free again before its turn comes: a delay is not made longer by another one.
         alone = name == "blocking"
@@ -188,18 +188,18 @@ class Delayed:
             url = f"http://127.0.0.1:{int(child.stdout.readline())}"
             spec = LoadSpec(f"{url}/delayed", None, None if name == "wrk" else rate, seconds, connections=connections)
             with waking() as witness:
-                outcome = run_load(self.generator, spec, files)
+                outcome = run_load(self.generator, spec, folder)
             with urllib.request.urlopen(f"{url}/recorded", timeout=60) as answer:
                 took_us = json.loads(answer.read())
             server_s = sum(psutil.Process(child.pid).cpu_times()[:2])
         finally:
             child.stop()
         if name == "truepace":
-            frame = read_load_json(files.json).percentiles_frame()
+            frame = read_load_json(folder.load_json).percentiles_frame()
         elif name in ("blocking", "epoll"):
-            frame = read_load_json(files.console).percentiles_frame()
+            frame = read_load_json(folder.console).percentiles_frame()
         else:
-            frame = read_console(files.console.read_text()).percentiles_frame()
+            frame = read_console(folder.console.read_text()).percentiles_frame()
         rows = frame[(frame["kind"] == facts.RESPONSE) & frame["percentile"].isin(LEVELS)]
         read_us = dict(zip(rows["percentile"], rows["value_us"], strict=True))
         if name == "wrk2":
@@ -220,16 +220,18 @@ def test_its_console_and_ours_read_to_the_same_frames(
 ) -> None:
     said = {}
     for tool in ("truepace", name):
-        files = LoadFiles(*(tmp_path / f"{tool}-{part}" for part in ("out", "err", "json", "hlog")))
+        folder = StepFolder(tmp_path / tool)
+        folder.path.mkdir()
         rate = None if name == "wrk" else 500.0
-        run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), files)
-        said[tool] = read_console(files.console.read_text())
+        run_load(found(shop, tool), LoadSpec(f"{server.url}/v0/entity?id=1", None, rate, 1.0), folder)
+        said[tool] = read_console(folder.console.read_text())
     ours, theirs = said["truepace"], said[name]
     assert (ours.tool, theirs.tool) == ("truepace", name)
     for frame in ("summary_frame", "percentiles_frame", "spectrum_frame"):
         mine, other = getattr(ours, frame)(), getattr(theirs, frame)()
         assert mine.dtypes.to_dict() == other.dtypes.to_dict(), frame
-    report = read_load_json(tmp_path / "truepace-json").percentiles_frame().set_index(["kind", "percentile"])
+    load_json = StepFolder(tmp_path / "truepace").load_json
+    report = read_load_json(load_json).percentiles_frame().set_index(["kind", "percentile"])
     for _, row in ours.percentiles_frame().iterrows():  # the unit is the same: microseconds, to the digits printed
         reported = float(report.loc[(row["kind"], row["percentile"]), "value_us"])
         assert row["value_us"] == pytest.approx(reported, rel=0.006, abs=0.006)

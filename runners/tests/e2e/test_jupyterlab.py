@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runners.experiments.registry import EXPERIMENTS
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.tests.chromium import CHROMIUM, Page, browser
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.waiting import left_in, until
@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def lab(root: Path) -> Iterator[str]:
     """The address of a JupyterLab on these notebooks, whose application scripts of the test may call."""
-    port = in_a_row(1)
+    port = free_port()
     own = {
         name: str(root / "jupyter" / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
     }

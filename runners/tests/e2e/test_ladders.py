@@ -86,7 +86,7 @@ def _is_a_cluster(run: Run, report: str) -> None:
     clusters = [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after]
     for one in cluster.by_treatment(clusters):
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
-    waits = {one.step.subject: one.client_s for one in cluster.of_run(run)}
+    waits = {one.step.subject: one.client_s for one in cluster.lock_waits(run)}
     assert waits[OLD] > 0 and waits[NEW] == 0
     died = {each.name: each for each in faults.outages(run.steps)}
     assert set(died) == set(e05_sharded_cluster.OUTAGES["smoke"])

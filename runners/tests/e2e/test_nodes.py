@@ -18,7 +18,7 @@ from runners.errors import PlanError, ServerError
 from runners.fleet import workers
 from runners.fleet.hosts import FleetHost
 from runners.fleet.shares import node_hosts
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.targets.lab_server import NodeHost, RunningNodes, ServerSpec, launch_nodes
 from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.build import prepare
@@ -47,7 +47,7 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[tuple[NodeHost, ...]]:
 def nodes(tmp_path: Path, hosts: tuple[NodeHost, ...]) -> Iterator[RunningNodes]:
     shop = prepare("truepace", print)
     setting = cluster.apart("async-2of3", 1)
-    first = in_a_row(cluster.NODES)
+    first = free_port(cluster.NODES)
     running = launch_nodes(
         ServerSpec(
             shop.jdk.java, shop.server.dist, setting.engine, tmp_path / "server", tmp_path / "data",
@@ -103,7 +103,7 @@ def test_too_few_hosts_for_the_nodes_are_named(tmp_path: Path) -> None:
 
 def test_if_one_node_can_not_start_none_is_left(tmp_path: Path) -> None:
     shop = prepare("truepace", print)
-    first = in_a_row(2)
+    first = free_port(2)
     spec = ServerSpec(
         shop.jdk.java, shop.server.dist, "lsm", tmp_path / "server", tmp_path / "data",
         server_flags=("--replication-from=2",),

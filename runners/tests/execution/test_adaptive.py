@@ -12,7 +12,7 @@ import pytest
 from runners.analysis.rate_steps import StepOutcome
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import validate
-from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, LadderSize, WarmServer, nearest
+from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, WarmServer, nearest
 from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
 from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
@@ -25,7 +25,7 @@ from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step
 from runners.results.ladders import Ladder as Measured
 from runners.results.ladders import between, ladder_of, ladders
-from runners.storage.run_folder import RunFolder
+from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
 from runners.tests.fixtures.fake_measurement import SIZE, FakeMeasurement, Machine, Server
@@ -49,9 +49,10 @@ def given(*rates: float, workload: Workload = PUT) -> Ladder:
 
 
 def around(
-    plan: LadderSize, published: tuple[tuple[str, float], ...] = (), profile: tuple[str, ...] = ()
+    plan: AroundTheKnee, published: tuple[tuple[str, float], ...] = (), profile: tuple[str, ...] = ()
 ) -> KneeSearch | Ladder:
-    return AroundTheKnee(plan, Objective(), 4, published, profile).of("around", "t", server())
+    plan = dataclasses.replace(plan, connections=4, published=published, profile=profile)
+    return plan.block("around", "t", server())
 
 
 class Bench:
@@ -138,7 +139,7 @@ def test_a_search_that_was_killed_twice_measures_no_step_twice(bench: Bench) -> 
     assert {name: at for name, at in bench.steps().items() if name in kept and name.startswith("rate-step-")} == {
         name: at for name, at in kept.items() if name.startswith("rate-step-")
     }
-    assert read_step(*bench.folder.named("rate-step-put-lsm-003")).record.block == "knee"
+    assert read_step(StepFolder(bench.folder.steps_path / "rate-step-put-lsm-003")).record.block == "knee"
 
 
 def test_a_search_that_is_done_measures_nothing_more_and_is_taken_off_the_plan(bench: Bench) -> None:
@@ -214,7 +215,7 @@ def test_a_server_that_died_between_steps_is_started_and_warmed_again(bench: Ben
     assert Counter(name for name in bench.machine.measured if "probe" in name) == {
         "probe-put-lsm": 1, "re-probe-put-lsm": 1, "probe-put-lsm-warm": 1,
     }  # fmt: skip
-    assert read_step(*bench.folder.named("re-probe-put-lsm")).kind == "warm-up"
+    assert read_step(StepFolder(bench.folder.steps_path / "re-probe-put-lsm")).kind == "warm-up"
 
 
 def test_a_search_that_knows_its_knee_as_well_as_asked_ends_before_its_budget(bench: Bench) -> None:
@@ -292,7 +293,7 @@ def test_a_ladder_refuses_rates_that_can_not_be_offered() -> None:
 
 
 def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
-    plan = LadderSize(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
+    plan = AroundTheKnee(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
     found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.knee is not None
@@ -322,7 +323,7 @@ def test_the_next_published_rate_beyond_the_knee_is_offered_where_the_size_says_
 @pytest.mark.parametrize("left", [1, 2, 3, 5])
 def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: Path, left: int) -> None:
     block = around(
-        LadderSize(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2), profile=("cpu",)
+        AroundTheKnee(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2), profile=("cpu",)
     )  # fmt: skip
     whole, bench = Bench(tmp_path / "whole"), Bench(tmp_path / "cut")
     expected = whole.session().run(block)
@@ -335,20 +336,20 @@ def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: P
 
 
 def test_a_ladder_without_a_search_takes_shares_of_the_closed_loop(bench: Bench) -> None:
-    found = measured(bench.session().run(around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0))))
+    found = measured(bench.session().run(around(AroundTheKnee(0, 1.0, 0.0, (0.5,), (), 1.0))))
     assert found.base is not None and found.base.what == "closed loop" and found.base.knee is None
     assert found.steps[0].record.offered_rps == pytest.approx(found.base.rps / 2, rel=0.01)
 
 
 def test_a_ladder_without_an_objective_has_none_in_its_record(bench: Bench) -> None:
-    block = around(LadderSize(0, 1.0, 0.0, (0.5,), (), 1.0))
+    block = around(AroundTheKnee(0, 1.0, 0.0, (0.5,), (), 1.0))
     assert isinstance(block, Ladder)
     assert measured(bench.session().run(dataclasses.replace(block, objective=None))).objective is None
 
 
 def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(bench: Bench) -> None:
     bench.machine.servers["lsm"] = Server(KNEE_RPS, 20_000.0)
-    steps = bench.session().run(around(LadderSize(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
+    steps = bench.session().run(around(AroundTheKnee(0.5, 0.5, 0.0, (0.5,), (), 1.0)))
     found = measured(steps, "put-lsm-rates")
     assert found.base is not None and found.base.knee is None
     lowest = min(point.rps for point in measured(steps, "put-lsm").points)
@@ -361,9 +362,9 @@ def test_a_server_that_misses_at_every_rate_has_the_lowest_of_them_as_the_base(b
 def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_knee(bench: Bench) -> None:
     bench.machine.servers["memory"] = Server(2 * KNEE_RPS)
     servers = [server(), WarmServer(Setting.of("memory"), PUT, SIZE)]
-    knees = AroundTheKnee(LadderSize(1.0, 0.5, 0.0, (0.5,), (), 1.0), Objective(), 4)
-    both, *rates = knees.of_each("put", "t", servers)
-    assert [each.name for each in (both, *rates)] == ["put", "put-rates-lsm", "put-rates-memory"]
+    knees = AroundTheKnee(1.0, 0.5, 0.0, (0.5,), (), 1.0, connections=4)
+    both, *rates = knees.blocks("put", "t", servers)
+    assert [block.name for block in (both, *rates)] == ["put", "put-rates-lsm", "put-rates-memory"]
     with pytest.raises(MeasureError, match="run put before"):
         bench.session().run(rates[0])
     executor = bench.session()
@@ -377,7 +378,7 @@ def test_one_search_pairs_two_servers_and_each_ladder_takes_shares_of_its_own_kn
 
 
 def test_a_size_without_shares_has_the_search_alone() -> None:
-    block = around(LadderSize(1.0, 1.0, 0.0, (), (), 1.0, precision=0.3))
+    block = around(AroundTheKnee(1.0, 1.0, 0.0, (), (), 1.0, precision=0.3))
     assert isinstance(block, KneeSearch) and block.precision == 0.3 and block.minutes == 1.0
 
 
@@ -390,7 +391,7 @@ def test_steps_at_which_the_generator_was_late_are_offered_once_more_up_to_a_thi
             bench.machine.servers["lsm"] = Server(KNEE_RPS)
 
     bench.machine.before = calm_down
-    found = measured(executor.run(around(LadderSize(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
+    found = measured(executor.run(around(AroundTheKnee(0, 1.0, 0.0, (0.2, 0.3, 0.4, 0.5), (), 1.0))))
     assert bench.machine.measured[-2:] == ["rate-step-put-lsm-rates-001-again", "rate-step-put-lsm-rates-002-again"]
     assert [point.outcome for point in found.points] == [StepOutcome.GENERATOR] * 4 + [StepOutcome.MET] * 2
     assert [step.valid for step in found.rate_steps] == [True, True, False, False]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import stat
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,16 @@ Path(seen).write_text(json.dumps({
     "sockets": len(sockets),
     "here": str(Path.cwd()),
 }))
+"""
+
+
+#: What `Lab.begin` writes into the run folder.
+BEGIN = """
+import os
+from pathlib import Path
+from runners.storage.run_folder import RunFolder
+
+RunFolder(Path({folder!r})).update_manifest(pid=os.getpid())
 """
 
 
@@ -120,30 +132,53 @@ def test_what_ends_a_notebook_is_named_and_leaves_no_socket(
     assert list(notebook.parent.iterdir()) == [notebook]
 
 
+@pytest.mark.parametrize("begun", [True, False])
 def test_an_interrupt_ends_the_cell_and_not_the_kernels_sockets(
-    run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    begun: bool, run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The cell interrupts the process of the notebook, as Ctrl-C at a terminal does, and would then go on."""
-    cell = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    cells = ["import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"]
+    if begun:
+        cells.insert(0, BEGIN.format(folder=str(run.path)))
     with pytest.raises(KeyboardInterrupt):
-        execute(_notebook(tmp_path, cell), run, {})
+        execute(_notebook(tmp_path, *cells), run, {})
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_interrupted_notebook_names_the_run_that_resumes_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("after_s", [0.1, 0.5, 1.0])
+def test_an_interrupt_while_the_kernel_starts_prints_no_traceback(
+    after_s: float, run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(*_: object) -> None:
+    import papermill  # noqa: F401 - `execute` imports it, which is not what is interrupted here
+
+    timer = threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        execute(_notebook(tmp_path, "import time\ntime.sleep(60)"), run, {})
+    timer.join()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_interrupted_notebook_names_the_run_that_resumes_it_if_it_was_begun(
+    begun: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(_notebook: Path, folder: RunFolder, _parameters: object) -> None:
+        if begun:
+            folder.update_manifest(machine={})
         raise KeyboardInterrupt
 
     monkeypatch.setattr(batch, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(batch, "execute", interrupted)
+    monkeypatch.setattr(os, "environ", dict(os.environ))  # the variables of a run are of this test alone
     monkeypatch.setattr(sys, "argv", ["lab", "run", "01", "--size", "smoke"])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     (folder,) = (tmp_path / "runs").iterdir()
     said = capsys.readouterr().err
     assert ended.value.code == Exit.INTERRUPTED
-    assert said.count(f"lab run 01 --size smoke --resume {folder}") == 1
+    assert said.count(f"lab run 01 --size smoke --resume {folder}") == begun
+    assert ("nothing was measured yet" in said) is not begun
+    assert "Traceback" not in said
     assert RunFolder(folder).manifest()["status"] == "interrupted"

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.comparison import Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
-from runners.design.load import GET, PUT, SIZES, Rate, Shape, Starts
+from runners.design.load import GET, PUT, SIZES, Rate, Shape, Size
 from runners.design.objective import CPU, THROUGHPUT
 from runners.design.session import ALONE, SHARED
 from runners.design.setting import Setting
@@ -21,11 +22,10 @@ from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments import e04_lsm_rate_ladder as report_4
 from runners.experiments.e04_lsm_rate_ladder import questions
-from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
+from runners.report.comparison import direction_words
 from runners.report.comparison import interleaved_sections as sections
-from runners.report.comparison import said
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import About, checks
@@ -131,7 +131,7 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     assert found.row("p50_us") is None and found.trusted
     run = read_run(bench.folder)
     (section,) = sections(run)
-    assert f"for a slice of {write.latency(100_000.0)}, then another" in section.text
+    assert f"A slice lasts {words.latency(100_000.0)}." in section.text
 
 
 def test_an_incomplete_design_has_the_baseline_and_its_control_in_every_start(bench: Bench) -> None:
@@ -181,11 +181,15 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     run = compared
     (found,) = comparisons(run)
     row = found.row("p50_us")
-    assert row is not None and row.direction == Direction.HIGHER and said(row) == "slower" and not row.better
+    assert row is not None and row.direction == Direction.HIGHER and direction_words(row) == "slower" and not row.better
     assert row.low <= 1.1 <= row.high and row.ratio == pytest.approx(1.1, abs=0.02)
     assert found.rows[0] is row, "the primary quantity stands first"
     used = found.row(CPU)
-    assert used is not None and used.ratio == pytest.approx(1.2, rel=0.1) and said(used) in ("higher", "inconclusive")
+    assert (
+        used is not None
+        and used.ratio == pytest.approx(1.2, rel=0.1)
+        and direction_words(used) in ("higher", "inconclusive")
+    )
     assert found.row(THROUGHPUT) is not None
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
@@ -252,7 +256,7 @@ def test_the_interval_of_a_block_that_may_end_early_is_wider_than_that_of_a_fixe
 
 def test_a_comparison_like_a_block_at_one_rate_takes_its_rate_from_that_blocks_closed_loops() -> None:
     fixed = FixedRate("put", "PUT", (Setting.of("lsm"), Setting.of("rocksdb")), PUT, SIZES["smoke"])
-    plan = Starts(FEWEST_STARTS, 0.1, 0.5, 0.3)
+    plan = Size("smoke", 0.1, 0.5, 0.3, starts=FEWEST_STARTS)
     found = fixed.compared("put-compared", plan, 0.03, ())
     rate = found.rate({"lsm": 10_000.0, "rocksdb": 8_000.0})
     assert rate is not None and not found.probes()

@@ -22,10 +22,9 @@ from runners.fleet.shares import (
     Part,
     SharedSender,
     _write,
-    load_files,
     round_trips,
 )
-from runners.generators.load import LoadFiles, LoadSpec, LoadTarget, Truepace
+from runners.generators.load import LoadSpec, LoadTarget, Truepace
 from runners.readers.hdr_log import INTERVAL_LINE, read_hdr_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import read_requests_log
@@ -73,8 +72,8 @@ def bucket_by_bucket(recorded_ns: np.ndarray, counts: np.ndarray) -> bool:
 @pytest.mark.e2e
 def test_three_generators_leave_the_files_of_one(tmp_path: Path, url: str) -> None:
     folder = StepFolder(tmp_path)
-    spec = LoadSpec(url, None, 300.0, 1.0, warmup_s=0.2, connections=6)
-    outcome = SharedSender([LocalSeat(name) for name in "abc"])(truepace(), spec, load_files(folder, True))
+    spec = LoadSpec(url, None, 300.0, 1.0, warmup_s=0.2, connections=6, log_requests=True)
+    outcome = SharedSender([LocalSeat(name) for name in "abc"])(truepace(), spec, folder)
     assert outcome.exit_code == 0 and [share.host for share in outcome.shares] == ["a", "b", "c"]
     assert [share.completed for share in outcome.shares] == [100, 100, 100]
     log = read_requests_log(folder.requests)
@@ -97,8 +96,8 @@ def test_three_generators_leave_the_files_of_one(tmp_path: Path, url: str) -> No
 def test_a_comparison_is_one_schedule_over_all_targets(tmp_path: Path, url: str) -> None:
     folder = StepFolder(tmp_path)
     targets = (LoadTarget("a", url), LoadTarget("b", url))
-    spec = LoadSpec(url, None, 256.0, 1.0, connections=4, targets=targets, seed=3)
-    outcome = SharedSender([LocalSeat("x"), LocalSeat("y")])(truepace(), spec, load_files(folder, True))
+    spec = LoadSpec(url, None, 256.0, 1.0, connections=4, targets=targets, seed=3, log_requests=True)
+    outcome = SharedSender([LocalSeat("x"), LocalSeat("y")])(truepace(), spec, folder)
     assert outcome.exit_code == 0
     frame = read_requests_log(folder.requests).frame.sort_values("slot")
     assert list(frame["slot"]) == list(range(256))
@@ -114,11 +113,7 @@ def test_connections_that_can_not_be_dealt_out_are_refused(tmp_path: Path) -> No
     spec = LoadSpec("http://127.0.0.1:1", None, 10.0, 1.0, connections=7)
     seats = [LocalSeat("a"), LocalSeat("b")]
     with pytest.raises(MeasureError, match="a multiple, such as 8"):
-        SharedSender(seats)(Truepace(Path("truepace"), "1"), spec, files(tmp_path))
-
-
-def files(folder: Path) -> LoadFiles:
-    return load_files(StepFolder(folder), False)
+        SharedSender(seats)(Truepace(Path("truepace"), "1"), spec, StepFolder(tmp_path))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +128,7 @@ class Gone(LocalSeat):
 def test_a_lost_host_ends_the_others_and_leaves_no_load(tmp_path: Path, url: str) -> None:
     spec = LoadSpec(url, None, 100.0, 60.0, connections=2)
     with pytest.raises(LostHostError, match="host b"):
-        SharedSender([LocalSeat("a"), Gone("b")])(truepace(), spec, files(tmp_path))
+        SharedSender([LocalSeat("a"), Gone("b")])(truepace(), spec, StepFolder(tmp_path))
     assert not (tmp_path / "load.json").exists(), "half a load is no load"
 
 
@@ -156,11 +151,11 @@ def test_a_network_that_loses_first_segments_gets_another_instant(
     monkeypatch.setattr("runners.fleet.shares.LEADS_S", (0.2, 0.2, 2.0))
     unlucky = ["cannot connect to http://h (h: connection timed out)", "the instant of --start-at had passed 1 s"]
     spec = LoadSpec(url, None, 100.0, 1.0, connections=2)
-    outcome = SharedSender([LocalSeat("a"), Unlucky("b", refusals=unlucky)])(truepace(), spec, files(tmp_path))
+    outcome = SharedSender([LocalSeat("a"), Unlucky("b", refusals=unlucky)])(truepace(), spec, StepFolder(tmp_path))
     assert [share.completed for share in outcome.shares] == [50, 50] and not unlucky
     refused = Unlucky("b", refusals=["cannot connect to http://h (h: connection refused)"])
     with pytest.raises(MeasureError, match="refused"):
-        SharedSender([LocalSeat("a"), refused])(truepace(), spec, files(tmp_path))
+        SharedSender([LocalSeat("a"), refused])(truepace(), spec, StepFolder(tmp_path))
 
 
 def test_times_of_another_host_are_written_by_our_clock(tmp_path: Path) -> None:
@@ -180,7 +175,7 @@ def test_scripts_travel_as_text(tmp_path: Path) -> None:
     there.mkdir()
     (here / "a.lua").write_text("-- a")
     targets = (LoadTarget("x", "http://h", here / "a.lua"), LoadTarget("y", "http://h"))
-    order = Order.of(LoadSpec("http://h", None, 1.0, 1.0, targets=targets), "1", keeps_requests=False)
+    order = Order.packed(LoadSpec("http://h", None, 1.0, 1.0, targets=targets), "1")
     spec = order.unpacked(there)
     script = spec.targets[0].script
     assert script is not None and script.parent == there and script.read_text() == "-- a"

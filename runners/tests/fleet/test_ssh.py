@@ -26,7 +26,7 @@ import pytest
 from runners.errors import PlanError
 from runners.fleet import workers
 from runners.fleet.workers import GENERATOR, Tls
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.storage.run_folder import runs
 from runners.storage.schema import read_record
 from runners.tests.fleet.asked import host_pid
@@ -95,7 +95,7 @@ def test_hosts_are_started_by_ssh_listen_on_their_address_alone_and_end(port: in
         hosts = fleet.hosts()
         assert [host.name for host in hosts] == list(HOSTS)
         assert [host.ip for host in hosts] == list(HOSTS)
-        pids = [fleet.on(host, GENERATOR, threading.Event(), host_pid) for host in hosts]
+        pids = [fleet.run_on(host, GENERATOR, threading.Event(), host_pid) for host in hosts]
         for host, pid in zip(HOSTS, pids, strict=True):
             assert listening(pid) <= {host, "127.0.0.1"}
     assert all(gone(pid) for pid in pids)
@@ -166,7 +166,7 @@ def entered(tmp_path: Path) -> Iterator[Entered]:
     """OpenSSH's server on both addresses, and a user with a key for it."""
     if SSHD is None:
         pytest.skip("OpenSSH's server is not on this machine (Debian: apt-get install openssh-server)")
-    port, ssh = in_a_row(1), tmp_path / ".ssh"
+    port, ssh = free_port(), tmp_path / ".ssh"
     ssh.mkdir(mode=0o700)
     for name in ("key", "host_key"):
         made = asyncssh.generate_private_key("ssh-ed25519")

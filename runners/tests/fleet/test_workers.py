@@ -20,7 +20,7 @@ from distributed import Security
 
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender, load_files
+from runners.fleet.shares import SCHEDULER_VARIABLE, Clock, LostHostError, SharedSender
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec
 from runners.readers.requests_log import read_requests_log
@@ -38,8 +38,8 @@ from runners.toolchain.tools import ROOT
 def test_each_host_has_one_slot_of_each_role(fleet: Fleet) -> None:
     hosts = fleet.hosts()
     assert [host.name for host in hosts] == ["0", "1", "2"] and fleet.hosts(SERVER) == hosts
-    assert fleet.on(hosts[1], GENERATOR, threading.Event(), resources) == {SERVER: 1, GENERATOR: 0}
-    pids = {fleet.on(host, SERVER, threading.Event(), host_pid) for host in hosts}
+    assert fleet.run_on(hosts[1], GENERATOR, threading.Event(), resources) == {SERVER: 1, GENERATOR: 0}
+    pids = {fleet.run_on(host, SERVER, threading.Event(), host_pid) for host in hosts}
     assert len(pids) == 3 and os.getpid() not in pids, "what is for one host is done there and nowhere else"
 
 
@@ -60,7 +60,7 @@ def test_seats_are_on_other_hosts_than_the_server(fleet: Fleet) -> None:
 def test_work_ends_when_it_is_halted_and_when_nobody_renews_its_lease(fleet: Fleet) -> None:
     host, halted = fleet.hosts()[0], threading.Event()
     threading.Timer(0.5, halted.set).start()
-    assert fleet.on(host, GENERATOR, halted, held, 60.0) < 30.0
+    assert fleet.run_on(host, GENERATOR, halted, held, 60.0) < 30.0
 
 
 @pytest.mark.e2e  # the worker asks the generator for its version
@@ -72,7 +72,7 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
 def _order(**of: Any) -> Any:
     from runners.fleet.shares import Order
 
-    return Order.of(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"], keeps_requests=False)
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"])
 
 
 def listening(pid: int) -> set[str]:
@@ -95,8 +95,8 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
     folder = StepFolder(tmp_path)
     with servers.idle() as url:
         sender = SharedSender(fleet.seats(2, fleet.hosts()[0].address))
-        spec = LoadSpec(url, None, 200.0, 1.0, connections=4)
-        outcome = sender(truepace(), spec, load_files(folder, True))
+        spec = LoadSpec(url, None, 200.0, 1.0, connections=4, log_requests=True)
+        outcome = sender(truepace(), spec, folder)
     assert [share.host for share in outcome.shares] == ["1", "2"]
     log = read_requests_log(folder.requests)
     assert sorted(log.frame["slot"]) == list(range(200))
@@ -112,13 +112,13 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
 def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
     with workers.local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
-        pid = fleet.on(host, SERVER, threading.Event(), host_pid)
+        pid = fleet.run_on(host, SERVER, threading.Event(), host_pid)
         found: list[BaseException] = []
 
         def send() -> None:
             try:
                 SharedSender([RemoteSeat(fleet, host)])(
-                    truepace(), LoadSpec(url, None, 50.0, 120.0), load_files(StepFolder(tmp_path), False)
+                    truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
                 )
             except BaseException as error:
                 found.append(error)

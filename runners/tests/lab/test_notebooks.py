@@ -15,7 +15,7 @@ import pytest
 from traitlets.config import Config
 
 from runners.experiments.registry import EXPERIMENTS
-from runners.lab import _known
+from runners.lab import _parameters_in
 from runners.toolchain.tools import NOTEBOOKS, ROOT
 
 CONFIG = ROOT / "runners" / "scripts" / "jupyterlab" / "config.py"
@@ -36,8 +36,7 @@ def test_a_notebook_has_no_logic_and_no_outputs(path: Path) -> None:
 
 def test_parameters_are_read_from_names_by_the_experiments_own_list() -> None:
     names: Mapping[str, object] = {"size": "smoke", "heap_mb": 256, "In": [], "pd": None}
-    assert _known(EXPERIMENTS["01"].parameters, names) == {"size": "smoke", "heap_mb": 256}
-    assert _known(EXPERIMENTS["01"].parameters, None) == {}
+    assert _parameters_in(names, EXPERIMENTS["01"]) == {"size": "smoke", "heap_mb": 256}
 
 
 def configured() -> Config:

@@ -12,7 +12,7 @@ from runners.process import supervisor
 
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_ports_in_a_row_can_all_be_bound(count: int) -> None:
-    first = supervisor.in_a_row(count)
+    first = supervisor.free_port(count)
     assert first >= supervisor.FIRST_PORT and first + count <= supervisor.LAST_PORT
     held = []
     try:
@@ -29,4 +29,4 @@ def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(supervisor, "FIRST_PORT", port)
         monkeypatch.setattr(supervisor, "LAST_PORT", port + 2)
         with pytest.raises(ServerError, match="2 ports in a row: none free"):
-            supervisor.in_a_row(2)
+            supervisor.free_port(2)

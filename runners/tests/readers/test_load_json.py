@@ -31,7 +31,6 @@ def test_a_recorded_report(name: str, tmp_path: Path) -> None:
     assert not percentiles["at_least"].any()
     assert len(report.intervals_frame()) == 6
     assert report.spectrum_frame()["percentile"].max() == 1
-    assert report.verdict is not None
 
 
 @pytest.mark.parametrize("text", ['{"schema": "truepace/2"}', "{}", "[]", '"truepace/1"'])
@@ -60,7 +59,7 @@ def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_i
     columns = ["closed_idle", "reconnect_p50_us", "reconnect_max_us", "waited", "waited_p50_us", "waited_max_us"]
     before = LoadReport(document)
     assert before.summary_frame()[columns].isna().all(axis=None)
-    assert before.failures_frame().empty and before.shortfall is None
+    assert before.failures_frame().empty
     times = {"count": 7, "p50": 120.0, "p90": 200.0, "p99": 300.0, "p99_9": 300.0, "max": 300.0}
     failure = {
         "cause": "no HTTP/1.1 response", "counted_as": "parse", "count": 96, "first_s": 0.25,
@@ -69,11 +68,10 @@ def test_what_failed_and_what_waited_for_connections_is_read_and_missing_where_i
     report = LoadReport(
         document
         | {"reconnects": 7, "closed_idle": 5, "reconnect_us": times, "waited_for_connection_us": None}
-        | {"failures": [failure], "shortfall": "of 6000 requests 96 failed"}
+        | {"failures": [failure]}
     )
     assert list(report.summary_frame()[["reconnects", *columns[:4]]].iloc[0]) == [7, 5, 120, 300, 0]
     assert report.failures_frame().to_dict("records") == [failure]
-    assert report.shortfall == "of 6000 requests 96 failed"
 
 
 def test_sends_that_were_held_back_are_in_the_summary() -> None:

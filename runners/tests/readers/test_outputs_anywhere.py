@@ -101,37 +101,6 @@ def test_a_ragged_row_is_read_as_far_as_it_goes_and_named() -> None:
     assert [(problem.line, problem.text) for problem in found.problems] == [(2, "has 2 of 3 columns")]
 
 
-def test_a_pair_of_times_that_names_no_percentile_is_named_and_not_read() -> None:
-    found = outputs_of(text_document("Latency fell: 1.4ms -> 1.3ms."))
-    assert found.outputs == ()
-    assert "1.4ms -> 1.3ms" in found.problems[0].text
-
-
-def test_markdown_tables_down_and_across() -> None:
-    down = "| | vorher | nachher |\n|--|--:|--:|\n| p50 | 1,5 ms | 900us |\n| 99% | 12 мс | 8 ms |\n"
-    across = "| rate | p50, ms | p99 (ms) | max |\n|--|--|--|--|\n| 10K | 1.5 | 12 | 2 s |\n| 20K | 2 | 40 | 3 s |\n"
-    assert [(o.label, o.report.latencies.rows) for o in outputs(down)] == [
-        ("vorher", ((0.5, 1_500), (0.99, 12_000))),
-        ("nachher", ((0.5, 900), (0.99, 8_000))),
-    ]
-    assert [(o.label, o.report.latencies.rows) for o in outputs(across)] == [
-        ("10K", ((0.5, 1_500), (0.99, 12_000), (1.0, 2_000_000))),
-        ("20K", ((0.5, 2_000), (0.99, 40_000), (1.0, 3_000_000))),
-    ]
-
-
-@pytest.mark.parametrize(("head", "read"), [("perc", True), ("Перцентиль", True), ("%", True), ("step", False)])
-def test_percentiles_that_are_bare_numbers_are_known_by_their_head(head: str, read: bool) -> None:
-    text = f"| {head} | time |\n|---|---|\n| 50 | 1.25ms |\n| 90 | 2.19ms |\n| 99 | 2.98ms |\n| 100 | 7.8ms |\n"
-    found = outputs_of(text_document(text)).outputs
-    assert bool(found) is read
-    assert not read or found[0].report.latencies.at(0.9) == 2_190
-
-
-def test_other_markdown_tables_are_no_outputs() -> None:
-    assert outputs("| a | b |\n|--|--|\n| 1 | 2 |\n| 50% | of all |\n") == ()
-
-
 @pytest.mark.parametrize(
     ("above", "rate"),
     [
@@ -225,22 +194,3 @@ def test_no_notebook_is_an_error(tmp_path_factory: pytest.TempPathFactory, conte
     path = tmp_path_factory.getbasetemp() / "any.ipynb"
     path.write_text(json.dumps(content), encoding="utf-8")
     find_outputs(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("It fell 1.4ms -> 1.3ms", "'1.4ms -> 1.3ms' does not say which percentile it is"),
-        ("It fell: p50 1.4ms -> 1.3ms, p99 6ms -> 4ms", "'p50 1.4ms -> 1.3ms' stands in a sentence: give it a line"),
-    ],
-)
-def test_a_pair_that_is_not_read_is_named_with_its_reason(text: str, named: str) -> None:
-    found = outputs_of(text_document(text))
-    assert not found.outputs and [problem.text for problem in found.problems] == [named]
-
-
-def test_a_table_begins_at_its_head() -> None:
-    head = "| Metric | Before | After |\n|---|---|---|\n"
-    table = f"{head}| Queue p95 | 4 s | 3 s |\n| Done | 95.5% | 99.9% |\n| Wait | 9 s | 1 s |\n"
-    assert outputs(table) == ()
-    assert len(outputs(f"{table}\n| p50 | p99 |\n|---|---|\n| 1 ms | 2 ms |\n")) == 1

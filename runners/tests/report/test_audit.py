@@ -72,21 +72,6 @@ def test_json_names_the_highest_rate_and_what_was_taken_above_it(tmp_path: Path)
     assert [place.rpartition(":")[2] for place in document["latency_above_it"]] == ["34"]
 
 
-def test_sarif_has_a_result_with_a_place_for_each_finding(report: Path) -> None:
-    result = run(report, "--format", "sarif")
-    document = json.loads(result.stdout)
-    (analysis,) = document["runs"]
-    known = [rule["id"] for rule in analysis["tool"]["driver"]["rules"]]
-    findings = json.loads(run(report, "--format", "json").stdout)["findings"]
-    assert (result.exit_code, document["version"]) == (1, "2.1.0")
-    assert [each["ruleId"] for each in analysis["results"]] == [finding["code"] for finding in findings]
-    for each in analysis["results"]:
-        assert known[each["ruleIndex"]] == each["ruleId"]
-        assert each["level"] in ("error", "warning", "note")
-        (place,) = each["locations"]
-        assert place["physicalLocation"]["region"]["startLine"] == 5
-
-
 def test_github_is_given_an_annotation_a_line_with_its_text_escaped(tmp_path: Path) -> None:
     path = tmp_path / "a,b.md"
     path.write_text(FAULTY, encoding="utf-8")

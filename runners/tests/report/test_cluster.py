@@ -57,7 +57,7 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
 
 
 def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:
-    old, new = cluster.of_run(_run(tmp_path))
+    old, new = cluster.lock_waits(_run(tmp_path))
     assert old.all_s == pytest.approx(3.1) and old.client_s == pytest.approx(3.0) and old.share is not None
     assert new.client_s == 0 and new.share is None
     answer = cluster.waits_for_the_lock(Results(_run(tmp_path)))

@@ -18,16 +18,15 @@ from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of
 from runners.report.sentences import effect_words, needed_words
 from runners.results.answer import (
-    ALL_PARTS,
-    ANY_PART,
     Answer,
     Asked,
     Measure,
     Question,
     Unit,
     Verdict,
+    all_parts,
     answered,
-    first_of,
+    any_part,
     verdict_of,
 )
 from runners.results.results import Results
@@ -61,8 +60,8 @@ def test_the_verdict_is_taken_from_the_interval(low: float, high: float, verdict
 
 def test_an_open_part_leaves_a_whole_open_unless_one_part_decides_it() -> None:
     parts = (Verdict.YES, Verdict.INCONCLUSIVE)
-    assert first_of(ALL_PARTS, parts) == Verdict.INCONCLUSIVE and first_of(ANY_PART, parts) == Verdict.YES
-    assert first_of(ALL_PARTS, (*parts, Verdict.NO)) == Verdict.NO
+    assert all_parts(parts) == Verdict.INCONCLUSIVE and any_part(parts) == Verdict.YES
+    assert all_parts((*parts, Verdict.NO)) == Verdict.NO
 
 
 def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import QUANTITIES, resolution, welch
+from runners.analysis.quantities import QUANTITIES, Reason, resolution, welch
 from runners.analysis.runs import differing, pairs
 from runners.cli import lab, work
-from runners.cli.asked import Asked
+from runners.cli.planned import PlannedRun
 from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
@@ -137,8 +137,8 @@ def test_a_target_is_judged_against_a_folder_of_kept_runs(
     made(kept)  # a run of another kind is passed over
     loaded = []
 
-    def load(asked: Asked) -> RunFolder:
-        loaded.append(asked.parameters)
+    def load(run: PlannedRun) -> RunFolder:
+        loaded.append(run.parameters)
         return kept_load(tmp_path / "own", engine, target)
 
     monkeypatch.setattr(work, "measure", load)
@@ -247,5 +247,5 @@ def test_runs_of_which_more_responses_failed_fail_first_and_nothing_else_of_them
     assert printed.exit_code == 3, printed.output
     assert "errors>+0.1%: failed" in printed.output
     put, get = compare_folders([Path(path) for path in a], [Path(path) for path in b], [], 0.02)
-    assert put.failing.keys() == {"LSM"} and all("failed" in row.refused for row in put.rows)
+    assert put.failing.keys() == {"LSM"} and all(row.refused[0].reason == Reason.FAILED for row in put.rows)
     assert not get.failing and lines(put)[0].startswith("Responses that failed: 50.0")

@@ -29,7 +29,7 @@ BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE = (
 )
 ANSWERS = (
     closed_loop.one_flag, closed_loop.executor, closed_loop.timer_and_tick, closed_loop.one_write,
-    closed_loop.of_the_script, closed_loop.mixed,
+    closed_loop.errors_are_the_scripts, closed_loop.mixed,
 )  # fmt: skip
 
 
@@ -66,7 +66,9 @@ def test_absent_keys_are_counted_thread_by_thread(requests: int, threads: int, d
 def test_one_flag_gives_as_many_times_the_rate_as_the_wait_is_long(tmp_path: Path) -> None:
     answer = closed_loop.one_flag(Results(run_of(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES
-    assert measures(answer)["PUT with the flag against without:"].value == pytest.approx(WAIT_US / FAST_US, rel=0.05)
+    assert measures(answer)["PUT rate with nodelay against without:"].value == pytest.approx(
+        WAIT_US / FAST_US, rel=0.05
+    )
 
 
 def test_the_wait_is_the_timer_and_one_tick_and_the_kernel_counts_it(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_the_wait_is_the_timer_and_one_tick_and_the_kernel_counts_it(tmp_path: P
 
 def test_the_404s_are_the_scripts_and_the_mix_is_none(tmp_path: Path) -> None:
     results = Results(run_of(tmp_path))
-    script, mix = closed_loop.of_the_script(results), closed_loop.mixed(results)
+    script, mix = closed_loop.errors_are_the_scripts(results), closed_loop.mixed(results)
     assert script is not None and script.verdict == Verdict.NO
     absent, replayed = script.evidence
     assert isinstance(absent, Measure) and isinstance(replayed, Measure) and absent.value == replayed.value
@@ -89,7 +91,7 @@ def test_the_404s_are_the_scripts_and_the_mix_is_none(tmp_path: Path) -> None:
 def test_404s_that_the_script_does_not_make_leave_it_open(tmp_path: Path) -> None:
     few = loop_of(tmp_path, AFTER, GET_FEW)
     off = with_summary(few, non_2xx=few.frames["summary"]["completed"].iloc[0] // 2)
-    answer = closed_loop.of_the_script(Results(steps.run(tmp_path, [off])))
+    answer = closed_loop.errors_are_the_scripts(Results(steps.run(tmp_path, [off])))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed is not None
 
 

@@ -48,20 +48,35 @@ def test_changes_by_slices_are_compared_with_the_state_before(tmp_path: Path) ->
     assert found.row("p50_us") is None, "a closed loop has no response times to compare"
 
 
-def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_passed_on(tmp_path: Path) -> None:
+def passed_on(tmp_path: Path, *workloads: str) -> Results:
+    """Return what one node and three after the changes show by request, where three cost four times as much."""
     bench, cores = Bench(tmp_path), 2
     bench.machine.servers |= {
         "one-node": Server(9_000.0, 100.0, cpu_us=10.0),
         "all-new": Server(4_000.0, 150.0, cpu_us=40.0),
     }
     one, (before, after) = cluster_design.alone(cores), (cluster_design.sharded(name, cores) for name in ENDS)
-    block = next(each for each in e05.one_node(one, before, after, "published", 60) if each.name == "passed-on-put")
-    bench.session().run(block)
-    answer = cluster.price_of_passing({"passed-on-put": "PUT"})(Results(read_run(bench.folder)))
+    for block in e05.one_node(one, before, after, "published", 60):
+        if block.name in {f"passed-on-{workload}" for workload in workloads}:
+            bench.session().run(block)
+    return Results(read_run(bench.folder))
+
+
+def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_passed_on(tmp_path: Path) -> None:
+    answer = cluster.price_of_passing({"passed-on-put": "PUT"})(passed_on(tmp_path, "put"))
     assert answer is not None and answer.verdict == Verdict.YES
     price = answer.evidence[0]
     assert isinstance(price, Measure) and price.value == pytest.approx((40 - 10) / (2 / 3), rel=0.05)
     assert price.other is not None and price.other.value == pytest.approx(10, rel=0.05)
+
+
+def test_the_share_of_passing_on_is_what_three_nodes_cost_more_than_one(tmp_path: Path) -> None:
+    weighs_more = cluster.passing_weighs_more("passed-on-put", "passed-on-get")
+    answer = weighs_more(passed_on(tmp_path / "both", "put", "get"))
+    assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE, "both cost four times as much"
+    shares = [measure for measure in answer.evidence if isinstance(measure, Measure)]
+    assert [share.value for share in shares] == pytest.approx([0.75, 0.75], abs=0.02)
+    assert weighs_more(passed_on(tmp_path / "put", "put")) is None
 
 
 def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:

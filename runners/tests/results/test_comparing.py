@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from msgspec.structs import replace
 
+from runners import words
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import UNFINISHED_JIT, comparisons
-from runners.analysis.interleaved import _of_warm as of_warm
+from runners.analysis.interleaved import _refuse_cold as refuse_cold
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import QUANTITIES, Row, absolute, signed
+from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row, absolute, signed
 from runners.design.session import SHARED
-from runners.readers import write
 from runners.readers.run import Run, Step, frame
 from runners.report.comparison import lines, sentence
 from runners.report.sentences import words_of
@@ -113,7 +113,7 @@ def test_cpu_time_of_all_threads_is_compared_of_warm_servers_alone_and_that_of_r
     cpu_us = {"old": 100.0, "new": 70.0}
     background = {cold: {"jit": share * cpu_us[cold], "gc": 1.0}}
     for quantity in ("cpu_us", "all_cpu_us", "background_cpu_us"):
-        marked = of_warm(row(quantity, Direction.LOWER, 0.7), background, cpu_us)
+        marked = refuse_cold(row(quantity, Direction.LOWER, 0.7), background, cpu_us)
         assert marked.decided == (quantity == "cpu_us" or share < UNFINISHED_JIT), (quantity, marked.refused)
 
 
@@ -129,7 +129,7 @@ def test_of_a_rate_that_the_generator_limited_cpu_time_leads_and_the_rate_is_at_
     cpu, text, *_ = words_of(answer.evidence[0]).replace("\u00a0", " ").split("; ")
     assert cpu.startswith("CPU per request \u221230 %")
     assert text.startswith("closed-loop rate at least 35.0 % higher: new at least 150/s against old 100/s")
-    both = dataclasses.replace(rate, at_least=frozenset({"old", "new"}), refused="the generator was")
+    both = dataclasses.replace(rate, at_least=frozenset({"old", "new"}), refused=(Refusal(Reason.GENERATOR_LIMITED),))
     answer = answer_of(dataclasses.replace(closed, rows=(both, rows[1])), both, (Direction.HIGHER,))
     assert answer.verdict == Verdict.INCONCLUSIVE and words_of(answer.evidence[0]).startswith("CPU")
 
@@ -142,10 +142,10 @@ def test_numbers_are_written_without_an_exponent_and_zero_without_a_sign() -> No
         "0.00\u00a0%",
         "\u22120.10\u00a0%",
     ]
-    assert (write.given_share(0.99), write.given_share(0.025)) == ("99\u00a0%", "2.5\u00a0%")
-    assert (write.given_latency(10_000), write.given_latency(2.5e6)) == ("10\u00a0ms", "2.5\u00a0s")
-    spans = [write.span(ends, write.percent) for ends in ((0.3333, 0.33331), (0.3, 0.4), ())]
-    assert spans == ["33.3\u00a0%", "30.0\u00a0% to 40.0\u00a0%", write.UNKNOWN]
+    assert (words.given_share(0.99), words.given_share(0.025)) == ("99\u00a0%", "2.5\u00a0%")
+    assert (words.given_latency(10_000), words.given_latency(2.5e6)) == ("10\u00a0ms", "2.5\u00a0s")
+    spans = [words.span(ends, words.percent) for ends in ((0.3333, 0.33331), (0.3, 0.4), ())]
+    assert spans == ["33.3\u00a0%", "30.0\u00a0% to 40.0\u00a0%", words.UNKNOWN]
 
 
 def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_are_apart(bench: Bench) -> None:
     bench.session().run(e03.closed_loops("published", 64))
-    rounds = e03.LOOPS["published"].count
+    rounds = e03.LOOPS["published"].starts
     assert [each.subject for each in bench.machine.launched] == ["selector-one", "blocking-one"] * rounds
     run = read_run(bench.folder)
     by_pool = times(run, POOL, NONE)

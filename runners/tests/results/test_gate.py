@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.analysis.comparison import NEITHER_ABOVE, Comparison, Form, of_successes
+from runners.analysis.comparison import Comparison, Form, refuse_failing
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import QUANTITIES, Row
+from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.design.objective import ChangeLimit, Outcome
 from runners.report.comparison import judged, reason
 from runners.report.exports import bencher, benchmark_action, comment, picture
@@ -122,7 +122,7 @@ def test_more_failed_responses_than_the_baselines_fail_without_being_asked_for()
     faster = row("p50_us", -0.617, 0.01)
     some, none = ((1_000, 580),) * 4, ((1_000, 0),) * 4
     failed = {"old": none, "new": some}
-    bad = compared(of_successes(faster, failed), failed=failed)
+    bad = compared(refuse_failing(faster, failed), failed=failed)
     assert not bad.rows[0].decided and bad.failing == {"new": 0.58}
     judgements = judge(bad, [ChangeLimit.parse("p50>+10%")])
     assert [(each.limit.quantity, each.outcome) for each in judgements] == [
@@ -138,9 +138,9 @@ def test_more_failed_responses_than_the_baselines_fail_without_being_asked_for()
 
 def test_few_failed_responses_leave_the_rest_compared() -> None:
     slower = row("p50_us", 0.1, 0.01)
-    for failed, refused in ((10, ""), (11, "0.11")):
-        assert refused in of_successes(slower, {"old": ((10_000, 0),), "new": ((10_000, failed),)}).refused
-        assert bool(of_successes(slower, {"new": ((10_000, failed),)}).refused) == bool(refused)
+    for failed, refused in ((10, ()), (11, (Refusal(Reason.FAILED, "new", (0.0011,)),))):
+        assert refuse_failing(slower, {"old": ((10_000, 0),), "new": ((10_000, failed),)}).refused == refused
+        assert refuse_failing(slower, {"new": ((10_000, failed),)}).refused == refused
 
 
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
@@ -213,5 +213,5 @@ def test_a_limit_of_what_is_not_compared_is_inconclusive(low: float, high: float
     ratio = (low + high) / 2
     p99 = Row(QUANTITIES["p99_us"], "old", "new", ratio, low, high, Direction.HIGHER, 100.0, 100 * ratio, 4)
     assert judge(compared(p99), [limit])[0].outcome == outcome
-    (floor,) = judge(compared(dataclasses.replace(p99, refused=NEITHER_ABOVE)), [limit])
-    assert floor.outcome == Outcome.INCONCLUSIVE and NEITHER_ABOVE in reason(floor)
+    (floor,) = judge(compared(dataclasses.replace(p99, refused=(Refusal(Reason.WITHIN_FLOOR),))), [limit])
+    assert floor.outcome == Outcome.INCONCLUSIVE and "not compared: neither lies" in reason(floor)

@@ -50,7 +50,6 @@ def test_an_interval_over_six_rounds_is_their_range_and_fewer_are_called_a_range
         medians = [value.value for step in floor.good if (value := facts.at(step, 0.5))]
         value = floor.at(0.5)
         assert value is not None and (value.low, value.high) == (min(medians), max(medians))
-    assert (six.spread(), three.spread()) == ("6 rounds", "range of 3")
 
 
 def test_processor_time_is_of_the_window_where_reported_else_of_the_process(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from runners import words
 from runners.analysis.quantities import changed
 from runners.design.experiment import validate
 from runners.design.load import SIZES, Workload
 from runners.design.setting import STORES
 from runners.experiments.e06_storage_engines import KEYS, LADDERS, PROFILED, loads, settings
 from runners.experiments.registry import EXPERIMENTS
-from runners.readers import write
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render
@@ -77,7 +77,7 @@ def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
     rows = {row[0]: row[1:] for row in made.rows}
     assert set(rows) == {"RocksDB", "LSM", "LevelDB", "noop"}
     assert all(len(row) == len(made.head) for row in made.rows)
-    assert rows["LSM"][-1] == "PUT ahead" and rows["LSM"][2] == "1.50" and rows["noop"][2] == write.DASH
+    assert rows["LSM"][-1] == "PUT ahead" and rows["LSM"][2] == "1.50" and rows["noop"][2] == words.DASH
 
 
 def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:

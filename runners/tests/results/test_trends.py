@@ -87,14 +87,14 @@ def test_a_frame_that_takes_more_is_named_with_its_run_and_no_other_is(gone: boo
     found = frame_trends(profiled(12, gone=gone), *measured())
     (line,) = trend_lines(found)
     assert line.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by") and "run-12" in line
-    (trend,) = [trend for trend in found if trend.found]
-    assert trend.frame["run"].iloc[trend.found[0].index] == "run-12" and trend.worse(trend.found[0])
-    assert trend.worse_within(8) and trend.found[0].after == pytest.approx(0.09, abs=0.005)
-    assert trend.written(trend.found[0].after).endswith("%") and trend.written(trend.found[0].after) in line
+    (trend,) = [trend for trend in found if trend.changes]
+    assert trend.frame["run"].iloc[trend.changes[0].index] == "run-12" and trend.worse(trend.changes[0])
+    assert trend.worse_within(8) and trend.changes[0].after == pytest.approx(0.09, abs=0.005)
+    assert trend.written(trend.changes[0].after).endswith("%") and trend.written(trend.changes[0].after) in line
 
 
 def test_of_profiles_that_only_scatter_next_to_none_are_named() -> None:
-    raised = sum(any(trend.found for trend in frame_trends(profiled(RUNS, seed), *measured())) for seed in range(20))
+    raised = sum(any(trend.changes for trend in frame_trends(profiled(RUNS, seed), *measured())) for seed in range(20))
     assert raised <= 3, "a twentieth of such histories, whose seeds are fixed"
 
 
@@ -114,7 +114,7 @@ def put_of(found: list[Trend]) -> Trend:
 
 def test_a_planted_shift_is_named_with_its_run_and_its_commits() -> None:
     found = trends(*measured(shift_at=12))
-    (change,) = [change for trend in found for change in trend.found]
+    (change,) = [change for trend in found for change in trend.changes]
     assert put_of(found).frame["run"].iloc[change.index] == "run-12" and 1.2 < change.ratio < 1.4
     (line,) = trend_lines(found)
     assert "run-12" in line and ("0c" * 20)[:12] in line
@@ -130,7 +130,7 @@ def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
     assert [name for name, ok in judged.items() if ok is False] == ["run-15", "run-16", "run-17"]
     assert judged["run-03"] is None  # too few before it
     found = trends(frame, runs)
-    assert put_of(found).found == ()
+    assert put_of(found).changes == ()
     assert list(put_of(found).frame.query("disturbed")["run"]) == ["run-15", "run-16", "run-17"]
     (line,) = trend_lines(found)
     assert "run-15, run-16 and run-17" in line
@@ -138,7 +138,7 @@ def test_disturbed_runs_are_marked_and_take_no_part_in_changes() -> None:
 
 def test_latencies_under_different_rates_are_not_compared() -> None:
     trend = put_of(trends(*measured(shift_at=12, rates=(8000.0, 12000.0))))
-    assert trend.found == ()
+    assert trend.changes == ()
     assert "rates differ" in trend.why_not
 
 

@@ -85,7 +85,7 @@ def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> Non
     assert manifest["tools"] == {"truepace": "0.1.0", "loadgen_sources": "abc"}
     assert manifest["parameters"]["generators"] == "blocking,epoll,truepace,wrk2"
     assert manifest["url"] == reported["url"]
-    (kept,) = run.named("1x2000-truepace-r1")
+    (kept,) = (step for step in run.complete() if step.name == "1x2000-truepace-r1")
     meta = kept.read_meta()
     assert (kept.name, meta["name"], meta["label"]) == (*["1x2000-truepace-r1"] * 2, "truepace, round 1")
     assert meta["generator"] == {"tool": "truepace", "command": ["runners/loadgen/target/release/truepace", "-c1"]}

@@ -13,7 +13,7 @@ import pytest
 
 from runners.design.target import read_target
 from runners.errors import LabError, PlanError, ServerError
-from runners.process.supervisor import in_a_row, tree
+from runners.process.supervisor import free_port, tree
 from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget, launch
 from runners.tests.waiting import gone, started, until
@@ -41,7 +41,7 @@ class Folder:
     """A folder with a server and its description, on a port of its own."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.port = path, in_a_row(1)
+        self.path, self.port = path, free_port()
         (path / "server.py").write_text(SERVER, encoding="utf-8")
 
     def start(self, **more: object) -> RunningTarget:

@@ -11,10 +11,10 @@ import pytest
 
 from runners.design.target import read_target
 from runners.errors import Exit, LabError, PlanError, ServerError
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.targets.preflight import check
 
-FREE = in_a_row(1)
+FREE = free_port()
 WHOLE = f"""\
 name: a
 command: [{sys.executable}, server.py, "{FREE}"]

@@ -15,7 +15,7 @@ import pytest
 
 from runners.design.target import foreign
 from runners.errors import ToolError
-from runners.process.supervisor import in_a_row
+from runners.process.supervisor import free_port
 from runners.toolchain import build
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import PACKAGE, ROOT, TRUEPACE
@@ -150,7 +150,7 @@ def test_a_wheel_measures_from_an_empty_folder(tmp_path: Path) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()
     (folder / "server.py").write_text(SERVER, encoding="utf-8")
-    for port, name in enumerate("ab", in_a_row(2)):
+    for port, name in enumerate("ab", free_port(2)):
         command = f"{python} server.py {port}"
         written = lab(environment, folder, "init", "--output", f"{name}.yaml", "--name", name, "--command", command,
                       "--url", f"http://127.0.0.1:{port}", "--path", "/x")  # fmt: skip

@@ -17,6 +17,7 @@ import pytest
 from runners.errors import MeasureError
 from runners.readers.stacks import read_collapsed, read_timed_stacks
 from runners.storage.run_folder import StepFolder
+from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import encoded
 from runners.toolchain.tools import Jdk
 from runners.trial import sampler
@@ -112,7 +113,7 @@ def test_py_spy_names_the_functions_of_a_python_process(folder: StepFolder, busy
     py_spy = Path(sys.executable).with_name("py-spy")
     if not py_spy.exists():
         pytest.skip("py-spy is not on this machine")
-    assert recorded(PySpySampler(py_spy, busy, no_graph()), folder, 2.0) > 0
+    assert recorded(PySpySampler(py_spy, (busy,), no_graph()), folder, 2.0) > 0
     stacks = read_collapsed(folder.collapsed("cpu"), "cpu")
     assert any("outer" in stack and "inner" in stack for stack in stacks["stack"])
 
@@ -149,8 +150,8 @@ def test_the_profile_that_a_server_gives_is_read(folder: StepFolder) -> None:
 class NoHeatMap(Profiler):
     """Reads a recording of one sample, and has a converter that fails."""
 
-    def read_back(self, recording: Path, events: Sequence[str]) -> dict[str, object]:
-        return {"engine": "ctimer", "version": "4.5", "events": {"cpu": 1}, "settings": {}}
+    def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
+        return ProfileRecord(engine="ctimer", version="4.5", samples={"cpu": 1})
 
     def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
         out.write_text("S 0 main\nE cpu 1 0 1 1\n")

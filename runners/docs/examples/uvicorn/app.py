@@ -13,11 +13,11 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
         while more:
             part = await receive()
             body, more = body + part.get("body", b""), part.get("more_body", False)
-        ITEMS[path], found, status = body, b"", 201
+        ITEMS[path], content, status = body, b"", 201
     elif path in ITEMS:
-        found = ITEMS[path]
+        content = ITEMS[path]
     else:
-        found, status = b"", 404
-    length = (b"content-length", str(len(found)).encode())
+        content, status = b"", 404
+    length = (b"content-length", str(len(content)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [length]})
-    await send({"type": "http.response.body", "body": found})
+    await send({"type": "http.response.body", "body": content})

@@ -49,8 +49,8 @@ final class Tree implements Compactor.Target {
     /** Calls of {@link #flush()} until now, and until the flusher began with what it writes. Under the monitor. */
     private int flushes;
     private int flushesBegun;
-    /** The log that could not be forced to disk last. Under the monitor. */
-    private Log brokenLog;
+    /** The log that could not be forced to disk last. Written under the monitor. */
+    private volatile Log brokenLog;
     private volatile boolean closing;
     private volatile boolean closed;
     /** Those who wait for a flush, so that it must not rest. */
@@ -250,9 +250,14 @@ final class Tree implements Compactor.Target {
         }
     }
 
-    /** Whether somebody waits for the next memtable. */
+    /** Whether somebody waits for the next memtable, or a log of no use for the next log. */
     boolean spareIsAwaited() {
-        return waitingForFlush > 0 || waitingForRoom > 0;
+        return waitingForFlush > 0 || waitingForRoom > 0 || logIsBroken();
+    }
+
+    private boolean logIsBroken() {
+        Log broken = brokenLog;
+        return broken != null && broken == writes.log();
     }
 
     /** Whether the flush is urgent: somebody waits, or soon will. */
@@ -268,7 +273,7 @@ final class Tree implements Compactor.Target {
     /** For the flusher: waits for a frozen memtable and gives the oldest. Null if there is none and the store closes. */
     synchronized Memtable awaitFrozen() {
         while (view.frozen.isEmpty() && !closing) {
-            if (brokenLog != null && brokenLog == writes.log() && spares.ready()) {
+            if (logIsBroken() && spares.ready()) {
                 freeze();
                 continue;
             }

@@ -1,5 +1,6 @@
 package lab.storage.lsm;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -8,6 +9,7 @@ import java.nio.file.Path;
 import lab.storage.lsm.disk.Disk;
 import lab.storage.lsm.log.Log;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,5 +45,15 @@ class LogPagesTest {
         } finally {
             log.delete();
         }
+    }
+
+    @Test
+    @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void reservingAheadOfALogThatWasDeletedMeanwhileEnds() throws IOException {
+        Log log = Log.create(Disk.REAL, folder.resolve("000002.log"), 2, 4 << 20, STEP_BYTES, false);
+        log.begin(1);
+        log.delete();
+        log.reserveAhead(0);
+        assertEquals(0, Files.list(folder).count());
     }
 }

@@ -63,7 +63,7 @@ public final class Log {
     private final GroupCommit.Force force = this::force;
     private volatile long syncedSequence;
     private int unmarked;
-    private boolean closed;
+    private volatile boolean closed;
     /** Its records are in tables that survive a loss of power. */
     private boolean inTables;
 
@@ -167,9 +167,12 @@ public final class Log {
         return reserved - at < stepBytes * STEPS_AHEAD && reserved < needed;
     }
 
-    /** Reserves some bytes more, and touches their pages so that the writer need not wait for the kernel. */
+    /**
+     * Reserves some bytes more, and touches their pages so that the writer need not wait for the kernel. A log that another
+     * thread closes meanwhile gets no more.
+     */
     public void reserveAhead(double fill) throws IOException {
-        while (runsLow(fill)) {
+        while (!closed && runsLow(fill)) {
             long from = reserved;
             reserve(from + stepBytes);
             touch(from);

@@ -1,4 +1,4 @@
-"""Check what a command is to measure, before anything is built, loaded, or slow to import."""
+"""Check the run that a command is to make, before anything is built, loaded, or slow to import."""
 
 from __future__ import annotations
 
@@ -10,20 +10,18 @@ from typing import Any
 from runners.design.experiment import Experiment
 from runners.design.target import AS_TARGET, read_target, target_of
 from runners.errors import PlanError
-from runners.execution.batch import of_plan
-from runners.experiments.commands import COMMANDS, KNEE, LOAD, TARGET_COMPARE
+from runners.execution.batch import manifest_of
+from runners.experiments.commands import COMMANDS, KNEE, LOAD, SERVERS, TARGET_COMPARE
 from runners.experiments.e09_compare import COMPARE_BLOCK
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.storage.run_folder import RunFolder
 from runners.targets import preflight
 
 COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
-#: Parameters that name a server.
-SERVERS = ("setting", "a", "b")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedRun:
     """A run that a command is to make: its plan and block, the parameters that are given, the folder it resumes."""
 
     plan: str
@@ -32,36 +30,36 @@ class Asked:
     resume: Path | None = None
 
 
-def load(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
     """Return one load of a target. Raises PlanError, or ServerError where the target is not up."""
     parameters = _resumed(LOAD.number, given, resume)
-    if not is_target(parameters.get("setting")):
+    if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
         raise PlanError("lab load", "no server was given", remedy)
     _check(LOAD, parameters)
-    return Asked(LOAD.number, "load", parameters, resume)
+    return PlannedRun(LOAD.number, "load", parameters, resume)
 
 
-def knee(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
     """Return a search for a knee. Raises PlanError, or ServerError where the target is not up."""
     parameters = _resumed(KNEE.number, given, resume)
     if "setting" not in parameters:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
         raise PlanError("lab knee", "no server was given", remedy)
-    plan = "target-knee" if is_target(parameters["setting"]) else KNEE.number
+    plan = "target-knee" if _is_target(parameters["setting"]) else KNEE.number
     _check(COMMANDS[plan], parameters)
-    return Asked(plan, "knee", parameters, resume)
+    return PlannedRun(plan, "knee", parameters, resume)
 
 
-def comparison(given: Mapping[str, object], resume: Path | None = None) -> Asked:
+def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
     """Return a comparison of two settings, or targets. Raises PlanError, or ServerError where a target is not up."""
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
-    targets = is_target(given.get("a")) or is_target(given.get("b")) or earlier == TARGET_COMPARE.number
+    targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number
     command = COMMANDS.get(plan, COMPARE)
     parameters = {"minutes": COMPARED_MINUTES, **_resumed(command.number, given, resume)}
     _check(command, parameters)
-    return Asked(plan, COMPARE_BLOCK, parameters, resume)
+    return PlannedRun(plan, COMPARE_BLOCK, parameters, resume)
 
 
 def check_target(path: Path) -> None:
@@ -69,14 +67,14 @@ def check_target(path: Path) -> None:
     preflight.check(read_target(path))
 
 
-def is_target(text: object) -> bool:
+def _is_target(setting: object) -> bool:
     """Return whether a setting names a target, and no engine of the lab."""
-    return str(text).startswith(AS_TARGET)
+    return str(setting).startswith(AS_TARGET)
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
     """Return the parameters of the run that is resumed, unless they are given anew."""
-    earlier = of_plan(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
+    earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 
 

@@ -90,7 +90,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Write a duration with its bounds: 118 us (116-121); a side without a bound is left open.
+    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit).
 
     Bounds have the unit of the value unless they are so wide that another one suits them: 92 us (73 us-1.68 ms).
     """
@@ -101,19 +101,25 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
     scale, unit = _time_unit(value_us)
     widest = max(abs(side) for side in (low_us, high_us) if known(side))
     if widest > 10 * abs(value_us) and scale != _time_unit(widest)[0]:
-        sides = [latency(side) if known(side) else "?" for side in (low_us, high_us)]
-        return f"{latency(value_us)} ({(f'{NBSP}to{NBSP}' if MINUS in ''.join(sides) else DASH).join(sides)})"
+        sides = [latency(side) if known(side) else "" for side in (low_us, high_us)]
+        return f"{latency(value_us)} ({_between(*sides)})"
     whole = scale == 1.0 and float(value_us).is_integer()  # whole microseconds: bounds are rounded outwards
     if whole:
         low_us = math.floor(low_us) if known(low_us) else None
         high_us = math.ceil(high_us) if known(high_us) else None
     parts = [side / scale if known(side) else None for side in (value_us, low_us, high_us)]
     decimals = 0 if whole else _decimals(value_us / scale, *parts[1:])
-    value, *sides = ["?" if part is None else _rounded(part, decimals) for part in parts]
+    value, *sides = ["" if part is None else _rounded(part, decimals) for part in parts]
     # a bound far below its value is no zero
     sides = [_digits(part, 1) if part and text == "0" else text for part, text in zip(parts[1:], sides, strict=True)]
-    between = f"{NBSP}to{NBSP}" if any(text.startswith(MINUS) for text in sides) else DASH
-    return f"{value}{NBSP}{unit} ({between.join(sides)})"
+    return f"{value}{NBSP}{unit} ({_between(*sides)})"
+
+
+def _between(low: str, high: str) -> str:
+    """Return two bounds in words; an empty one has no limit."""
+    if not (low and high):
+        return f"from {low}, no upper limit" if low else f"up to {high}, no lower limit"
+    return (f"{NBSP}to{NBSP}" if MINUS in low + high else DASH).join((low, high))
 
 
 def _hundredths(share: float) -> str:

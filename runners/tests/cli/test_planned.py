@@ -1,4 +1,4 @@
-"""`lab knee` and `lab compare` look at everything that was asked before they build, launch or open anything."""
+"""`lab knee` and `lab compare` check everything that is given before they build, launch or open anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import NoReturn
 import pytest
 from click.testing import CliRunner
 
-from runners.cli import asked, lab, main, work
+from runners.cli import lab, main, planned, work
+from runners.cli.planned import PlannedRun
 from runners.errors import Exit, PlanError
 from runners.lab import Lab
 from runners.storage import run_folder
@@ -40,7 +41,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        asked.knee({"setting": "lsm", **given})
+        planned.knee({"setting": "lsm", **given})
 
 
 @pytest.mark.parametrize(
@@ -55,25 +56,25 @@ def test_a_search_that_can_not_be_done_is_refused_before_it_begins(given: dict[s
 )
 def test_a_comparison_that_can_not_be_done_is_refused_before_it_begins(given: dict[str, object], message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        asked.comparison(given)
+        planned.comparison(given)
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="not a run folder"):
-        asked.comparison({}, tmp_path)
+        planned.comparison({}, tmp_path)
 
 
 def test_a_run_of_the_other_command_is_named_and_not_its_parameters(tmp_path: Path) -> None:
     knee = RunFolder.create(tmp_path, "knee", "smoke", {"parameters": {"setting": "lsm"}})
     with pytest.raises(PlanError, match="it is a run of knee, not of 09"):
-        asked.comparison({}, knee.path)
+        planned.comparison({}, knee.path)
 
 
 def test_a_knee_may_keep_p99_9() -> None:
-    assert asked.knee({"setting": "lsm", "objective": "p99.9<=20ms"}).block == "knee"
+    assert planned.knee({"setting": "lsm", "objective": "p99.9<=20ms"}).block == "knee"
 
 
-@pytest.mark.parametrize("command", [asked.load, asked.knee])
+@pytest.mark.parametrize("command", [planned.load, planned.knee])
 def test_without_a_server_nothing_is_measured(command: Callable[[dict[str, object]], object]) -> None:
     with pytest.raises(PlanError, match="no server was given") as refused:
         command({})
@@ -81,11 +82,11 @@ def test_without_a_server_nothing_is_measured(command: Callable[[dict[str, objec
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[asked.Asked]:
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[PlannedRun]:
     """What commands would have measured; every server is up."""
-    measured: list[asked.Asked] = []
+    measured: list[PlannedRun] = []
 
-    def measure(run: asked.Asked) -> RunFolder:
+    def measure(run: PlannedRun) -> RunFolder:
         measured.append(run)
         raise PlanError("the test", "it measures nothing", "see `begun`")
 
@@ -116,7 +117,7 @@ URL = "http://127.0.0.1:1/"
         (["compare", "a.yaml", URL], ["compare", "--target", "a.yaml", "--target", URL]),
     ],
 )
-def test_a_server_is_named_by_argument_or_option(short: list[str], long: list[str], begun: list[asked.Asked]) -> None:
+def test_a_server_is_named_by_argument_or_option(short: list[str], long: list[str], begun: list[PlannedRun]) -> None:
     for words in (short, long):
         CliRunner().invoke(lab, words)
     assert len(begun) == 2 and begun[0] == begun[1]
@@ -144,7 +145,7 @@ def test_a_server_is_named_by_argument_or_option(short: list[str], long: list[st
     ids=" ".join,
 )
 def test_wrong_usage_has_one_code_names_a_remedy_and_begins_nothing(
-    words: list[str], begun: list[asked.Asked], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], begun: list[PlannedRun], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["lab", *words])
     monkeypatch.setenv("XDG_STATE_HOME", str(Path.cwd()))
@@ -154,7 +155,31 @@ def test_wrong_usage_has_one_code_names_a_remedy_and_begins_nothing(
     assert not begun
 
 
-def test_what_refuses_wrong_usage_loads_nothing_slow() -> None:
-    """Within half a second: numpy alone would take half of it."""
-    code = "from runners.cli import asked\ntry: asked.knee({'setting': 'postgres'})\nexcept Exception: pass"
-    assert not {"numpy", "pandas", "matplotlib", "scipy", "duckdb", "httpx", "papermill", "pyarrow"} & imported(code)
+SLOW = {"numpy", "pandas", "matplotlib", "scipy", "httpx", "papermill", "pyarrow"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["knee", "--engine", "postgres"],
+        ["load", URL],
+        ["load", "nothing.yaml"],
+        ["load", URL, "--fail-on", "p99>10%"],
+        ["load", URL, "-p", "nothing=1"],
+        ["compare", "--engine", "lsm", "--engine", "postgres"],
+        ["compare", "runners", "notebooks"],
+        ["run", "99"],
+        ["runs", "--sql", "not sql"],
+        ["export", "runners", "--format", "pprof", "--output", "profile"],
+        ["keep", "runners"],
+        ["report", "runners"],
+        ["campaign", "Makefile"],
+    ],
+    ids=" ".join,
+)
+def test_a_refusal_imports_nothing_slow(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within half a second of processor time: numpy alone would take half of it."""
+    monkeypatch.setenv("LAB_RUNS", str(tmp_path))
+    imports = "from click import ClickException\nfrom runners.cli import lab\nfrom runners.errors import LabError"
+    code = f"{imports}\ntry: lab({words!r}, standalone_mode=False)\nexcept (ClickException, LabError): pass"
+    assert not SLOW & imported(code)
