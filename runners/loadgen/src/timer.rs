@@ -67,16 +67,30 @@ fn measure() -> rustix::io::Result<u64> {
     Ok(costs[SAMPLES / 2])
 }
 
+/// How punctual an alarm is to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Aim {
+    /// The share of sleeps that are to end in time: a sleep ends early by what so many of the sleeps before it were late
+    /// at most. What is left until the moment is spent looking at the clock, so that more of it costs more.
+    pub(crate) in_time: f64,
+    /// By which part of that sleeps end early, 0 to 1: less costs less, and all of them are later.
+    pub(crate) early: f64,
+}
+
+impl Aim {
+    /// Half of the sleeps end in time.
+    pub(crate) const HALF: Aim = Aim { in_time: 0.5, early: 1.0 };
+}
+
 /// Wakes on time: a sleep ends late by what waking a processor takes, which is tens of microseconds on a virtual one, so
 /// it is set to end earlier by what the sleeps before it were late.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Alarm {
-    /// Running median of how late sleeps ended.
+    aim: Aim,
+    /// Running quantile of how late sleeps ended: that of [`Aim::in_time`].
     late_ns: u64,
     /// Sleeps so far.
     slept: u32,
-    /// The share of what is spent looking that is saved, 0 to 1, at the cost of punctuality.
-    thrift: f64,
     /// The moment for which it rang last: what is left until then is no time for another sleep.
     rang_for_ns: u64,
     /// The moment that it was set for last, and how far that was from the one before.
@@ -84,10 +98,17 @@ pub(crate) struct Alarm {
     gap_ns: u64,
 }
 
+impl Default for Alarm {
+    fn default() -> Self {
+        Alarm { aim: Aim::HALF, late_ns: 0, slept: 0, rang_for_ns: 0, moment_ns: 0, gap_ns: 0 }
+    }
+}
+
 impl Alarm {
     /// When a sleep until `moment_ns` is to end; `None`: there is no time for one, look again at once. What is left after
-    /// it is spent looking, so it ends early by no more than half of a gap. The gap is that between moments: a response
-    /// that woke the thread in the middle of it leaves less time for a sleep, and no more reason to be late.
+    /// it is spent looking, so it ends early by no more than half of a gap, or by all of one where more than half of the
+    /// sleeps are to end in time: then who asks for that pays for it by fewer sleeps. The gap is that between moments: a
+    /// response that woke the thread in the middle of it leaves less time for a sleep, and no more reason to be late.
     #[inline]
     pub(crate) fn set(&mut self, now_ns: u64, moment_ns: u64) -> Option<u64> {
         if moment_ns != self.moment_ns {
@@ -98,21 +119,22 @@ impl Alarm {
         if left_ns <= timer_price_ns() || moment_ns == self.rang_for_ns {
             return None;
         }
-        let thrifty = |early_ns: u64| (early_ns as f64 * (1.0 - self.thrift)) as u64;
+        let aimed = |early_ns: u64| (early_ns as f64 * self.aim.early) as u64;
         if self.gap_ns >= LONG_GAP * self.late_ns {
-            return (left_ns > self.late_ns).then(|| moment_ns - thrifty(self.late_ns));
+            return (left_ns > self.late_ns).then(|| moment_ns - aimed(self.late_ns));
         }
+        let paid_for = self.aim.in_time > Aim::HALF.in_time && left_ns > self.late_ns + timer_price_ns();
         let early_ns = match left_ns {
-            left if left >= EARLY_BEFORE * self.late_ns => self.late_ns,
+            left if left >= EARLY_BEFORE * self.late_ns || paid_for => self.late_ns,
             left if left >= self.late_ns => self.late_ns / PART,
             _ => 0,
         };
-        Some(moment_ns - thrifty(early_ns))
+        Some(moment_ns - aimed(early_ns))
     }
 
-    /// Saves this share, 0 to 1, of what is spent looking.
-    pub(crate) fn save(&mut self, thrift: f64) {
-        self.thrift = thrift;
+    /// Sets how punctual it is to be from now on.
+    pub(crate) fn aim(&mut self, aim: Aim) {
+        self.aim = aim;
     }
 
     /// Sleeps until a little before the moment, or looks at the clock for what is left until it. Something else may be
@@ -135,11 +157,14 @@ impl Alarm {
     #[inline]
     pub(crate) fn rang(&mut self, moment_ns: u64, set_ns: u64, now_ns: u64) {
         self.rang_for_ns = moment_ns;
-        // A step up or down for each sleep, smaller each time, settles where half of them are later (stochastic
-        // approximation of the median: Robbins and Monro, "A stochastic approximation method", 1951).
+        // Steps up and down, smaller each time, whose lengths are to each other as the share that is to end in time to
+        // the rest, settle at that quantile (stochastic approximation: Robbins and Monro, "A stochastic approximation
+        // method", 1951).
         self.slept = self.slept.saturating_add(1);
-        let step_ns = (FIRST_STEP_NS / u64::from(self.slept)).max(STEP_NS);
+        let step_ns = (FIRST_STEP_NS / u64::from(self.slept)).max(STEP_NS) as f64;
         let later = now_ns.saturating_sub(set_ns) > self.late_ns;
+        let share = if later { self.aim.in_time } else { 1.0 - self.aim.in_time };
+        let step_ns = (2.0 * share * step_ns) as u64;
         self.late_ns =
             if later { (self.late_ns + step_ns).min(MOST_EARLY_NS) } else { self.late_ns.saturating_sub(step_ns) };
     }
@@ -174,10 +199,42 @@ mod tests {
         alarm.set(0, 2_000_000);
         assert_eq!(alarm.set(2_070_000, 2_100_000), Some(2_100_000 - early), "woken in the middle of a long gap");
         assert_eq!(alarm.set(2_085_000, 2_100_000), None, "a sleep now would end late");
-        alarm.save(0.5);
+        alarm.aim(Aim { early: 0.5, ..Aim::HALF });
         assert_eq!(alarm.set(0, 3_000_000), Some(3_000_000 - early / 2), "who spends too much looks for less long");
-        alarm.save(0.0);
+        alarm.aim(Aim::HALF);
         (0..1000).for_each(|_| alarm.rang(0, 0, 1_000_000_000));
         assert_eq!(alarm.set(0, 3_200_000), Some(3_200_000 - MOST_EARLY_NS), "a disturbance is not waited for");
+    }
+
+    #[test]
+    fn so_many_sleeps_end_in_time_as_are_asked_for() {
+        for in_time in [0.5, 0.75, 0.9] {
+            let mut alarm = Alarm::default();
+            alarm.aim(Aim { in_time, ..Aim::HALF });
+            let sleeps = 4_000_u64;
+            // In an order that jumps, 10 to 39.999 us late.
+            let late = |sleep: u64| 10_000 + sleep * 7_919 % 30_000;
+            let in_time_now = |alarm: &mut Alarm, sleep: u64| {
+                let set_ns = alarm.set(0, 1_000_000 + sleep).expect("time for a sleep");
+                alarm.rang(0, set_ns, set_ns + late(sleep));
+                set_ns + late(sleep) <= 1_000_000 + sleep
+            };
+            for sleep in 0..sleeps {
+                in_time_now(&mut alarm, sleep);
+            }
+            let kept = (0..sleeps).filter(|sleep| in_time_now(&mut alarm, *sleep)).count() as f64 / sleeps as f64;
+            assert!((kept - in_time).abs() < 0.05, "{kept} of {in_time}");
+        }
+    }
+
+    #[test]
+    fn before_a_short_gap_an_alarm_is_early_only_for_who_pays_for_it() {
+        let mut alarm = Alarm::default();
+        (0..1000).for_each(|sleep| alarm.rang(sleep, 0, 22_000));
+        let early = |alarm: &mut Alarm| 40_000 - alarm.set(0, 40_000).expect("a sleep");
+        let part = early(&mut alarm);
+        alarm.aim(Aim { in_time: 0.6, ..Aim::HALF });
+        let paid_for = early(&mut alarm);
+        assert!(part < 8_000 && (21_000..24_000).contains(&paid_for), "{part} {paid_for}");
     }
 }
