@@ -305,7 +305,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             within = max(apart.high, -apart.low) < ALIKE
             beyond = apart.low > ALIKE or apart.high < -ALIKE
             verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-            label = f"share of passing {{}} on in the {profiles.EVENT_NAMES[event]}"
+            label = f"of the {profiles.EVENT_NAMES[event]}, passing a {{}} on takes"
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             if not within:
                 signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)

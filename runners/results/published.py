@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
     if not queues:
         return None
     measures = (
-        Measure("rates beyond the knee", len(queues), Unit.COUNT).out_of(len(outputs)),
+        Measure("published rates that the published server did not keep", len(queues), Unit.COUNT).out_of(len(outputs)),
         Measure("longest published mean, median or p99", max(map(longest_us, queues.values())), Unit.LATENCY_US),
     )
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
