@@ -48,8 +48,8 @@ CPU_NOTE = (
 PROFILED = ", profiled"
 #: What rates the rows have where no load at one rate was planned.
 KEPT_NOTE = (
-    "Each row is the highest rate that a treatment achieved in a longer step: a p99 above the objective means that its knee "
-    "is lower."
+    "Each row is the highest rate that a treatment achieved in a longer step: a p99 above the objective means that its "
+    "knee is lower."
 )
 OF_QUEUES = (
     "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
@@ -86,7 +86,8 @@ def loads_table(results: Results) -> Table | None:
         return None
     rows = tuple(
         (
-            f"{facts.title(step)}{PROFILED * step.profiled}", words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
+            f"{facts.title(step)}{PROFILED * bool(step.profiled)}", words.rate(facts.achieved_rps(step)),
+            words.count(sum(facts.errors(step).values())),
             *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads

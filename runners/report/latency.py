@@ -7,7 +7,7 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -244,6 +244,7 @@ NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
 WORDS = 0.35  # of the height of the curves, above them: room for what happened
+MOST_BARS = 120  # seconds of a load whose responses are drawn as a bar a second
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -367,8 +368,15 @@ def _responses(axes: Axes, step: Step) -> float:
     rows = seconds_of(step)
     middle_s, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
     failed = np.nan_to_num(rows["errors"].to_numpy(float))
-    axes.bar(middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good")
-    axes.bar(middle_s, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
+    if len(rows) > MOST_BARS:
+        edges = [*rows["t_s"], float(rows["t_s"].max()) + 1]
+        axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
+        axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
+    else:
+        axes.bar(
+            middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good"
+        )
+        axes.bar(middle_s, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
     offered_rps = tables.value(step.record.offered_rps)
     if np.isfinite(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
@@ -392,9 +400,22 @@ def lanes_of(seen: Attribution) -> list[Share]:
 
 
 def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
-    for spike in seen.tail.spikes:
-        axes.axvspan(spike.begin_s, spike.end_s, color=MARK, linewidth=0, zorder=0, label=label)
+    spans = ((spike.begin_s, spike.end_s) for spike in seen.tail.spikes)
+    for begin_s, end_s in _merged(spans, LEAST_WIDTH * seen.tail.length_s):
+        axes.axvspan(begin_s, end_s, color=MARK, linewidth=0, zorder=0, label=label)
         label = None  # once in a legend
+
+
+def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
+    """Return spans of time, each at least so long, as one where no more than that lies between them."""
+    merged: list[tuple[float, float]] = []
+    for begin, end in sorted((max(0.0, begin), end) for begin, end in spans):
+        end = max(end, begin + least_s)
+        if merged and begin < merged[-1][1] + least_s:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
@@ -402,7 +423,7 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
     _spikes(axes, seen)
     for row, share in enumerate(lanes):
         spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
-        bars = [(max(0.0, begin), max(least_s, end - max(0.0, begin))) for begin, end in spans]
+        bars = [(begin, end - begin) for begin, end in _merged(spans, least_s)]
         axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=NAMED if share.named else NOT_NAMED, linewidth=0)
     labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
     axes.set_yticks(range(len(lanes)), labels, fontsize=8)
