@@ -314,7 +314,8 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
 def test_the_leading_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
     for comparison in comparisons(reference(number)):
         table = table_of(dataclasses.replace(comparison, rate_rps=1_800.0))
-        assert table.rows[0][0].startswith(QUANTITIES[comparison.leading].label) and table.caption.endswith("1\u202f800/s")
+        assert table.rows[0][0].startswith(QUANTITIES[comparison.leading].label)
+        assert table.caption.endswith("1\u202f800/s")
         assert not any(row.change in cell for row in comparison.rows for cells in table.rows for cell in cells)
         labels = [row[0] for row in table.rows]
         first = next(place for place, name in enumerate(labels) if name.startswith("CPU per request"))
