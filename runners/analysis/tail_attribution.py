@@ -35,7 +35,7 @@ TOLERANCE_S = 0.05
 LEAST_CREDIT = 0.25
 LEVEL = 0.05
 SHIFTS = 499
-AT_ONCE = 1 << 15  # numbers of an array that a core's cache holds
+AT_ONCE = 1 << 16  # events at offsets, of which a core's cache holds the numbers
 LEAST_TRACED = 0.5
 #: A stop moves the p99 of a slice when it holds up more than a hundredth of its responses; with a margin.
 VISIBLE_PART = 0.02
@@ -96,35 +96,32 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
     """Return the credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
+    shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
-        return np.zeros((len(offsets_s), len(tail.spikes)))
+        return np.zeros(shape)
     first = np.array([spike.begin_s for spike in tail.spikes]) - TOLERANCE_S
     last = np.array([spike.end_s for spike in tail.spikes])
     peak_ms = np.array([spike.peak_us for spike in tail.spikes]) / 1000
-    length = np.maximum(cause.end_s - cause.begin_s, 1e-6)[:, None]
-
-    def part(begin: Floats) -> Floats:
-        overlap: Floats = np.minimum(begin + length, last)
-        overlap -= np.maximum(begin, first)
-        np.clip(overlap, 0, None, out=overlap)
-        overlap /= length
-        return overlap
-
-    credited = np.empty((len(offsets_s), len(first)))
-    at_once = max(1, AT_ONCE // (len(cause) * len(first)))
+    length = np.maximum(cause.end_s - cause.begin_s, 1e-6)
+    credited = np.zeros(shape)
+    at_once = max(1, AT_ONCE // len(cause))
     for row in range(0, len(offsets_s), at_once):
         offsets = offsets_s[row : row + at_once, None]
         # an event that is not moved lies where it is, which may be before the window or beyond its end
-        begin = np.where(offsets, (cause.begin_s + offsets) % tail.length_s, cause.begin_s)[:, :, None]
-        covered = part(begin)
-        if offsets.any():
-            covered += part(begin - tail.length_s)
-        np.minimum(covered, 1, out=covered)
-        covered *= cause.capacity_ms[:, None]
-        credited[row : row + at_once] = covered.sum(axis=1) / peak_ms
+        begin = np.where(offsets, (cause.begin_s + offsets) % tail.length_s, cause.begin_s)
+        for copy in (begin, begin - tail.length_s) if offsets.any() else (begin,):
+            # spikes follow each other: an event overlaps those from the first that ends after it begins
+            next_spike = np.searchsorted(last, copy)
+            overlaps = np.maximum(np.searchsorted(first, copy + length) - next_spike, 0)
+            at_offset, event = (np.repeat(place.ravel(), overlaps.ravel()) for place in np.indices(overlaps.shape))
+            before = np.repeat(overlaps.cumsum() - overlaps.ravel(), overlaps.ravel())
+            spike = next_spike[at_offset, event] + np.arange(len(event)) - before
+            covered_s = np.minimum(copy[at_offset, event] + length[event], last[spike])
+            covered_s -= np.maximum(copy[at_offset, event], first[spike])
+            waited_ms = covered_s / length[event] * cause.capacity_ms[event]
+            np.add.at(credited, (row + at_offset, spike), waited_ms / peak_ms[spike])
     credited = np.minimum(credited, 1)
-    enough: Floats = np.where(credited >= LEAST_CREDIT, credited, 0.0)
-    return enough
+    return np.where(credited >= LEAST_CREDIT, credited, 0.0)
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:

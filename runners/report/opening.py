@@ -54,7 +54,11 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 def size_words(run: Run) -> str:
     """Return how large a run is: of the size that is named after the original report, what it repeats of that."""
     size = str(run.manifest.get("size"))
-    return f"at the published rates and lengths (size “{size}”)" if size == PUBLISHED else f"size {size}"
+    return (
+        f"the published rates that this machine achieves, for a minute (size “{size}”)"
+        if size == PUBLISHED
+        else f"size {size}"
+    )
 
 
 def _in_short(answered: Answered) -> str:

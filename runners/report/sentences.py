@@ -96,7 +96,8 @@ def _(difference: Difference) -> str:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} of {row.pair}, {row.change}"
     if row.direction == Direction.SAME:
-        text = f"{label} is the same within {words.given_share(difference.margin)}: {row.change}"
+        same = f"{label} of {facts.engine_name(row.treatment)} is the same"
+        text = f"{same} within {words.given_share(difference.margin)}: {row.change}"
     if row.spill_over:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:

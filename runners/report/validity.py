@@ -66,7 +66,7 @@ def _place_words(check: Check, with_values: bool) -> str:
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
     if more := len(check.measures) - len(values):
         values.append(f"{more} more")
-    where = [f"in {check.place}"] if check.place else []
+    where = [f"in “{check.place}”"] if check.place else []
     return " ".join([*where, *([f"({', '.join(values)})"] if values and with_values else [])])
 
 

@@ -309,7 +309,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             if not within:
                 signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)
-                evidence.append(Measure.of("these two differ by", signed, Unit.SHARE))
+                evidence.append(Measure.of("these two differ, where 10 points are the limit, by", signed, Unit.SHARE))
             steps += [step.name for step, _ in seen]
     if not verdicts:
         return None

@@ -95,7 +95,7 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     median = Measure("published median", median_us, Unit.LATENCY_US)
     own = _without_tick(results, workload)
     if own is not None:
-        median = median.against(median_measure("that of a generator without wrk2's timer of 1 ms,", own, results))
+        median = median.against(median_measure("that of truepace, which has no timer of 1 ms,", own, results))
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
     measures = (median, spread)
     steps = (name, *((own.name,) if own is not None else ()))

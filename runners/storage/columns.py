@@ -185,7 +185,7 @@ def _forms(
             if coding != THREE:
                 break
     unique = np.unique(numbers[~np.isnan(numbers)]).astype(np.float64)
-    if 0 < len(unique) <= len(numbers) // 4 and not (np.signbit(unique) & (unique == 0)).any():
+    if 0 < len(unique) <= len(numbers) // 4 and not (np.signbit(numbers) & (numbers == 0)).any():
         places = np.where(np.isnan(numbers), 0, np.searchsorted(unique, numbers) + 1)
         coding = next((digits for digits in map(str, DIGITS) if _codes(digits, unique) is not None), BITS)
         listed = unique.view(np.int64) if coding == BITS else _codes(coding, unique)
