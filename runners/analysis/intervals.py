@@ -9,22 +9,21 @@ the run is not seen. scipy's `binomtest` takes whole trials only; an effective n
 from __future__ import annotations
 
 import math
-import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy.special import betainc
 from scipy.stats import binom, t
 
 from runners import words
 from runners.readers.batch_means import CONFIDENCE, share_variance
 from runners.readers.console_report import rank
-from runners.readers.run import Step
+from runners.readers.run import Step, once_a_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ MADE_BY = 0.5
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Blocks:
     """Latencies by stretch of time: `counts[i, j]` requests of `values_us[j]` in the stretch that began at `t_s[i]`."""
 
@@ -132,37 +131,44 @@ class Blocks:
     values_us: npt.NDArray[np.float64]
     counts: Counts
 
-    @property
+    @cached_property
+    def totals(self) -> Counts:
+        """The requests of each stretch of time."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
     def total(self) -> int:
         return int(self.counts.sum())
 
+    @cached_property
+    def slower(self) -> Counts:
+        """`slower[i, j]`: requests of a stretch of time that took longer than `values_us[j]`."""
+        return np.asfortranarray(self.totals[:, None] - self.counts.cumsum(axis=1))
+
+    @cached_property
+    def ranks(self) -> Counts:
+        """How many requests took at most each of `values_us`."""
+        return np.asarray(self.counts.sum(axis=0).cumsum())
+
     def index(self, level: float) -> int:
         """Return the place of a percentile in `values_us`."""
-        return int(np.searchsorted(np.cumsum(self.counts.sum(axis=0)), rank(self.total, level)))
+        return int(np.searchsorted(self.ranks, rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
         return float(self.values_us[self.index(level)])
 
 
-_kept: dict[int, tuple[weakref.ref[pd.DataFrame], Blocks]] = {}
-
-
+@once_a_step
 def blocks_of(step: Step) -> Blocks | None:
     """Return the response times of a step by stretch of time; None where only percentiles were recorded."""
     frame = step.frames.get("histograms")
     if frame is None or frame.empty:
         return None
-    kept = _kept.get(id(frame))
-    if kept is not None and kept[0]() is frame:
-        return kept[1]
     times, rows = np.unique(frame["t_s"].to_numpy(float), return_inverse=True)
     values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
     counts = np.zeros((len(times), len(values)), np.int64)
     np.add.at(counts, (rows, columns), frame["count"].to_numpy(np.int64))
-    blocks = Blocks(times, values, counts)
-    key = id(frame)
-    _kept[key] = (weakref.ref(frame, lambda _: _kept.pop(key, None)), blocks)
-    return blocks
+    return Blocks(times, values, counts)
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
@@ -189,8 +195,8 @@ def design_effect(over: Counts, totals: Counts) -> float:
 
 def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
     """Return the share of requests slower than a value, and how many independent requests would tell as much on it."""
-    over = blocks.counts[:, column + 1 :].sum(axis=1)
-    return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.counts.sum(axis=1))
+    over = blocks.slower[:, column]
+    return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.totals)
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:

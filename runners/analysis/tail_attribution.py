@@ -17,12 +17,13 @@ from scipy.stats import bootstrap
 from runners.analysis import facts, latency_spikes
 from runners.analysis.intervals import Bounded
 from runners.analysis.latency_spikes import Cause, Tail
-from runners.readers.run import Step
+from runners.readers.run import Step, once_a_step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
 LEAST_SHARE = 0.005
 
 
+@once_a_step
 def attribution(step: Step) -> Attribution | None:
     """Return the causes of a clean measurement's tail; None where its latencies may not be quoted or are too coarse."""
     if not facts.quotable(step):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,9 @@ from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import StepRecord
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Step:
-    """One measured step: what was asked, how it ended, and its frames.
+    """One measured step: what was asked, how it ended, and its frames. It equals only itself.
 
     Of `frames` each may be empty, none is missing; frames.toml says what their columns mean.
     `record` is step.json; `unreadable` names each raw file which could not be read, and why.
@@ -69,6 +70,22 @@ class Step:
     def profiled(self) -> tuple[str, ...]:
         """Events that were profiled during the step; empty for a clean measurement."""
         return self.record.profiled
+
+
+T = TypeVar("T")
+
+
+def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
+    """Decorate what is worked out from a step alone: its result is kept for as long as the step is."""
+    results: WeakKeyDictionary[Step, T] = WeakKeyDictionary()
+
+    @functools.wraps(work)
+    def kept(step: Step) -> T:
+        if step not in results:
+            results[step] = work(step)
+        return results[step]
+
+    return kept
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
