@@ -66,7 +66,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(published, root / name)
     shutil.copytree(REFERENCE / "09", root / RUN)  # its report is made soonest
     for run in (RUN.replace("smoke", "quick"), "data/runs/01-20260102T000000Z-quick-0a1b"):
-        shutil.copytree(REFERENCE / "01", root / run)
+        shutil.copytree(REFERENCE / "07", root / run)
     return root
 
 

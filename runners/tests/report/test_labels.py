@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from runners.report import style
-from runners.report.document import document
-from runners.tests.fixtures.references import KEPT, concluded
+from runners.tests.fixtures import references
+from runners.tests.fixtures.references import KEPT
 from runners.tests.tiers import in_short
 
 #: Boxes of letters have some room around what is printed.
@@ -43,7 +43,7 @@ def beyond_the_ends(figure: Figure) -> Iterator[Text]:
 
 @pytest.mark.parametrize("number", in_short(KEPT, ("03",)))
 def test_no_label_of_a_reports_figures_is_printed_over_another(number: str) -> None:
-    page = document(concluded(number))
+    page = references.page(number)
     assert page.figures
     found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(shown.picture)]
     assert found == []

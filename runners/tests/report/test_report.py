@@ -27,8 +27,9 @@ from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdow
 from runners.results import cluster
 from runners.results.conclusion import conclude
 from runners.storage.run_folder import REFERENCE, RunFolder
+from runners.tests.fixtures import references
 from runners.tests.fixtures.fake_run import make_run
-from runners.tests.fixtures.references import KEPT, concluded, reference
+from runners.tests.fixtures.references import KEPT, reference
 from runners.tests.report.conftest import rendered
 from runners.tests.report.outside import Page
 from runners.tests.tiers import in_short
@@ -95,7 +96,7 @@ def test_the_kept_reports_are_short(number: str) -> None:
 
 
 def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> None:
-    page = document(concluded("03"))
+    page = references.page("03")
     shown = [figure.anchor for figure in page.figures]
     assert len(shown) == len(set(shown))
     by_key = {part.answered.question.key: part for part in page.questions}
@@ -104,20 +105,20 @@ def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> N
 
 
 def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> None:
-    page = document(concluded("03"))
+    page = references.page("03")
     marked = {part.answered.question.key: part.marks for part in page.questions}
     touched = {number for check in page.conclusion.checks if check.failed for number in page.conclusion.touched(check)}
     assert touched and all(bool(part.marks) == (part.number in touched) for part in page.questions), marked
 
 
 def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
-    page = document(concluded("01"))
+    page = references.page("01")
     titles = {shown.anchor: shown.picture.get_suptitle() for shown in page.figures}
     assert "p99" not in titles["spectrum-put"] and "p99" not in titles["interleaved-put-compared"]
 
 
 def test_flame_graphs_of_put_and_get_name_their_widest_towers() -> None:
-    page = document(concluded("01"))
+    page = references.page("01")
     seen = {(graph.step.workload, graph.event) for graph in page.graphs}
     assert {("put", "cpu"), ("put", "alloc"), ("get", "cpu"), ("get", "alloc")} <= seen
     for graph in page.graphs:
@@ -127,7 +128,7 @@ def test_flame_graphs_of_put_and_get_name_their_widest_towers() -> None:
 
 
 def test_a_percentile_with_few_samples_beyond_it_is_not_printed() -> None:
-    page = document(concluded("02"))
+    page = references.page("02")
     table = next(table for part in page.parts for table in part.tables if table.caption == "Every published run")
     for name, published, ours, _ in table.rows:
         assert ("p99" in published) and ("p99" not in ours), name
