@@ -75,10 +75,9 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)
     block, count = time_blocks(at_s)
-    target = frame["target"].to_numpy()
     logs, left_out = np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)
     for index, name in enumerate(treatments):
-        mine = target == name
+        mine = (frame["target"] == name).to_numpy()
         order = np.argsort(values[mine])
         ordered, blocks = values[mine][order], block[mine][order] if count else block
         logs[index] = _log_at(ordered, rank(len(ordered), level) - 1)
