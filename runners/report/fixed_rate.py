@@ -61,7 +61,7 @@ CATEGORY_TEXTS = {
     "cluster": "passing a request on to another node, and the response back",
     "poll": "waiting for sockets to be ready (epoll)",
     "handler": "choosing what a request asks for",
-    "storage": "the store without log, flush, compaction and cache",
+    "storage": "the store itself; its share in the questions adds log, flush, compaction and cache",
     "VM": "the JVM's own threads besides GC and JIT",
 }
 EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 
 from runners import words
@@ -24,6 +24,7 @@ from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
+MOST_PAIRS = 4  # differences whose two values are both said
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
@@ -218,8 +219,24 @@ def _(row: Row) -> str:
 
 
 def evidence_of(answer: Answer) -> str:
-    """Return all evidence of an answer in one line; empty where there is none."""
-    return "; ".join(filter(None, map(words_of, answer.evidence)))
+    """Return all evidence of an answer in one line; empty where there is none.
+
+    Of many differences, those of one quantity from one baseline stand together.
+    """
+    compared: dict[object, list[Difference]] = {}
+    for piece in answer.evidence:
+        if isinstance(piece, Difference) and not piece.row.refused:
+            compared.setdefault((piece.label, piece.row.quantity.label, piece.row.baseline), []).append(piece)
+    if sum(map(len, compared.values())) <= MOST_PAIRS or len(answer.evidence) > sum(map(len, compared.values())):
+        return "; ".join(filter(None, map(words_of, answer.evidence)))
+    return "; ".join(map(_from_one_baseline, compared.values()))
+
+
+def _from_one_baseline(differences: Sequence[Difference]) -> str:
+    row, label = differences[0].row, differences[0].label
+    base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
+    changes = (f"{facts.engine_name(piece.row.treatment)} {piece.row.change}" for piece in differences)
+    return f"{label} {row.quantity.label}, against {base}: {words.listed(changes)}".lstrip()
 
 
 _NEEDED: dict[Needed, str] = {
