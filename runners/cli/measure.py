@@ -250,13 +250,15 @@ def knee(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **name
 
     search = planned.knee(options.given_parameters(parameters, named), resume)
     from runners.cli import work  # after the check: slow to import
+    from runners.readers.reading import read_run
+    from runners.report.ladder import title
 
     with progress_apart(as_json):
         folder = work.measure(search)
     if as_json:
         print_json(work.as_json(folder))
     else:
-        echo("\n".join([*work.knee_lines(folder), f"report: {folder.report_html}"]))
+        echo("\n".join([*map(title, work.searches(read_run(folder))), f"report: {folder.report_html}"]))
 
 
 @command(

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Workload, by_size, random_gets, sized_puts
+from runners.design.ladder import Ladder, WarmServer
+from runners.design.load import SCRIPTS, SIZES, Shape, Workload, random_gets, sized_puts
 from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import CLOSED, EVENTS, Session, Trial
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import ladders, sizes
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked
 
@@ -22,30 +23,18 @@ VALUE_BYTES = 12
 #: Numbers that keys are drawn from, by size; as published in the full one.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: The comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
-COMPARED = by_size(
-    Size("smoke", 1.0, 0.5, 0.7, starts=3), Size("quick", 1.0, 3.0, 2.0, starts=5),
-    Size("published", 1.0, 5.0, 5.0, starts=6), Size("full", 1.0, 5.0, 15.0, starts=12),
-)  # fmt: skip
+#: The comparison on one connection.
+COMPARED = sizes("03", "compared")
 #: Closed loops on one connection and on many, in rounds of fresh starts; a short size has no time for them.
-LOOPS = by_size(Size("published", 4.0, 5.0, 0.0, starts=6), Size("full", 5.0, 15.0, 0.0, starts=6))
+LOOPS = sizes("03", "loops")
 #: Selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
-SLICES = by_size(Size("published", 0.5, 4.0, 4.0, starts=3), Size("full", 1.0, 10.0, 10.0, starts=6))
+SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
 POOL = "pool"
 #: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 2.0)
-LADDERS = {
-    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": AroundTheKnee(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, 0.15, most_published=1, starts=3),
-    "published": AroundTheKnee(
-        1, 0.4, 0.5, (0.7,), (0.7,), 5.0, 0.1, starts=3, profiled_s=15.0, published_s=60.0, beyond=True
-    ),
-    "full": AroundTheKnee(
-        6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3
-    ),
-}
+LADDERS = ladders("03")
 
 
 def _execution(name: str, *flags: str) -> Setting:
