@@ -32,9 +32,8 @@ def report(folder: RunFolder, as_json: bool) -> None:
     RUN is a run folder, or the id of a run as `lab runs` lists it.
     """
     from runners.experiments.references import write_report
-    from runners.experiments.registry import questions_of_run
 
-    write_report(folder, questions_of_run(folder.manifest()))
+    write_report(folder)
     print_report(folder, as_json)
 
 
@@ -47,10 +46,9 @@ def keep(folder: RunFolder, as_json: bool) -> None:
     It goes to data/reference, and its findings into the README.
     """
     from runners.experiments.references import keep_reference, readme_findings, with_part
-    from runners.experiments.registry import questions_of_run
     from runners.toolchain.tools import ROOT
 
-    kept = keep_reference(folder, questions_of_run(folder.manifest()))
+    kept = keep_reference(folder)
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
     after = with_part(before, readme_findings())

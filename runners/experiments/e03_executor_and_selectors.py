@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
@@ -31,7 +31,6 @@ LOOPS = sizes("03", "loops")
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
-POOL = "pool"
 #: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = ladders("03")
@@ -42,25 +41,19 @@ def _execution(name: str, *flags: str) -> Setting:
 
 
 #: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
-_EXECUTIONS = (
+EXECUTIONS = {setting.name: setting for setting in (
     _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
     _execution("blocking-many", "--execution=blocking-pool"),
     _execution("selector-one", "--execution=selector", "--selectors=1"),
     _execution("selector", "--execution=selector"),
-    _execution(POOL, "--execution=pool"),
+    _execution("pool", "--execution=pool"),
     _execution("virtual", "--execution=virtual"),
-)
-EXECUTIONS = {setting.name: setting for setting in _EXECUTIONS}
+)}  # fmt: skip
 #: One selector or one a core, with the hand-over and without; the first is the baseline.
 CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
 _QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
 _TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES)}
-
-
-def executions(names: str, fitting: Sequence[str]) -> list[Setting]:
-    """Return the settings of a comma-separated list, in its order; the `fitting` ones for FIT."""
-    return [EXECUTIONS[name] for name in (fitting if FIT in names.split(",") else names.split(","))]
 
 
 def queues(size: str) -> list[Setting]:
@@ -141,12 +134,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
-            (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
-            (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
+            (puts, listed(asked["put_executions"]), FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
+            (gets, listed(asked["get_executions"]), FITTING_GET, ("get", "locks")),
         )
         for block in replace(plan, questions=keys).blocks(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
-            [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
+            [WarmServer(EXECUTIONS[name], workload, size) for name in (fitting[size.name] if FIT in names else names)],
         )
     ]  # fmt: skip
     # fewer connections than places never fill a queue

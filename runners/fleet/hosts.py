@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
@@ -105,20 +105,13 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         return (home / OUTCOME_FILE).read_bytes(), packed.getvalue()
 
 
-def spread(
-    jobs: Sequence[Job],
-    fleet: Fleet,
-    results: Results,
-    watch: Watch,
-    minutes: float | None = None,
-    clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:
+def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None) -> Ended:
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
     A lost host takes part again once it responds, and so does a host that joins later. Raises MeasureError where no
     host is left, or the folder can no longer be written to; results so far are kept.
     """
-    begun_s, seen_s = clock_s(), time.monotonic()
+    begun_s = seen_s = time.monotonic()
     outcomes = {job.address: known for job in jobs if (known := results.outcome(job)) is not None}
     waiting = deque(job for job in jobs if job.address not in outcomes)
     for job in jobs:
@@ -131,7 +124,7 @@ def spread(
     def next_fits() -> bool:
         if not waiting or failure:
             return False
-        return minutes is None or clock_s() - begun_s + waiting[0].planned_s <= minutes * 60
+        return minutes is None or time.monotonic() - begun_s + waiting[0].planned_s <= minutes * 60
 
     def responds(host: Host) -> bool:
         if time.monotonic() - lost_s.get(host.address, -LEASE_S) < LEASE_S:

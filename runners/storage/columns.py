@@ -93,7 +93,7 @@ def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: 
             read[column.name] = pa.DictionaryArray.from_arrays(places, texts[column.name]).cast(pa.large_string())
             continue
         coding, count, size = column.values
-        values = _values(coding, _numbers(expanded(data[at : at + size]), count, 8), "float64") if count else None
+        values = _values(coding, _numbers(expanded(data[at : at + size]), count, 8)) if count else None
         at += size
         read[column.name] = _typed(column, own, values)
     table = {name: value for name, value in read.items() if isinstance(value, pa.Array)}
@@ -230,7 +230,7 @@ def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np
     return np.where(power < 0, numbers / tens, numbers * tens)
 
 
-def _values(coding: str, differences: Whole, kind: str) -> npt.NDArray[Any]:
+def _values(coding: str, differences: Whole) -> npt.NDArray[Any]:
     codes = np.cumsum(differences)
     return codes.view(np.float64) if coding == BITS else _of_codes(coding, codes)
 
