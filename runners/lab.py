@@ -25,9 +25,8 @@ from runners.execution.batch import reopened
 from runners.execution.executor import NOOP, Executor, Servers
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
-from runners.experiments import e08_history
 from runners.experiments.references import write_report
-from runners.experiments.registry import experiment, plan_of, questions_of_run
+from runners.experiments.registry import experiment, plan_of
 from runners.fleet.shares import node_hosts, sending
 from runners.measured import Measured
 from runners.readers.history import History, open_history, sentinel_history
@@ -163,7 +162,7 @@ class Lab:
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
-            conclusion = write_report(self.folder, questions_of_run(self.folder.manifest()))
+            conclusion = write_report(self.folder)
         self.close()
         return Concluded(conclusion, self.folder.report_html)
 
@@ -259,4 +258,4 @@ class Past:
     def conclude(self) -> Concluded:
         """Write report.html and report.md; return the answers, with the report's place."""
         self.folder.finish("complete")
-        return Concluded(write_report(self.folder, e08_history.questions()), self.folder.report_html)
+        return Concluded(write_report(self.folder), self.folder.report_html)

@@ -28,7 +28,7 @@ PANELS = {
     "Look at runs": ("runs", "report", "history", "export", "questions", "keep"),
     "Audit": ("audit",),
     "Many runs": ("campaign", "dataset", "prune"),
-    "Set up": ("init", "doctor", "build", "experiments", "schema", "completion"),
+    "Set up": ("init", "doctor", "build", "experiments", "schema"),
 }
 _WHOLE = 1_000  # characters: a description in `lab --help` is never cut
 

@@ -18,7 +18,6 @@ from runners.errors import Exit
 if TYPE_CHECKING:
     from runners.design.objective import LoadLimit
     from runners.fleet.workers import Fleet
-    from runners.storage.run_folder import RunFolder
 
     Opens = Callable[[], Fleet] | None
 
@@ -161,38 +160,26 @@ def load(
     from runners.design.objective import LoadLimit
 
     load_limits = tuple(map(LoadLimit.parse, limits))
-    given = options.given_parameters(parameters, named)
-    if fleet is None:
-        _load(given, resume, as_json, load_limits, inconclusive)
-    if resume is not None:
+    if fleet is not None and resume is not None:
         raise click.UsageError("--resume is for runs of this machine; a load on a fleet is begun again")
-    from runners.cli.work import load_on_fleet
-
-    with fleet() as joined, progress_apart(as_json):
-        folder = load_on_fleet(given, joined)
-    _end_of_load(folder, as_json, load_limits, inconclusive)
+    _load(options.given_parameters(parameters, named), resume, as_json, fleet, load_limits, inconclusive)
 
 
 def _load(
-    given: Mapping[str, object], resume: Path | None, as_json: bool, limits: Sequence[LoadLimit] = (),
-    inconclusive: str = "fail",
+    given: Mapping[str, object], resume: Path | None, as_json: bool, fleet: Opens = None,
+    limits: Sequence[LoadLimit] = (), inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
+    """Measure a load, print how it went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import planned
 
-    load = planned.load(given, resume)
+    if fleet is None:
+        load = planned.load(given, resume)
     from runners.cli import work  # after the check: slow to import
-
-    with progress_apart(as_json):
-        folder = work.measure(load)
-    _end_of_load(folder, as_json, limits, inconclusive)
-
-
-def _end_of_load(folder: RunFolder, as_json: bool, limits: Sequence[LoadLimit], inconclusive: str) -> NoReturn:
-    """Print how a load went and where its report lies, and exit with the code that limits and load give."""
-    from runners.cli import work
     from runners.report.concluded import judged_load, load_lines
     from runners.results.limits import exit_code, judge_load
 
+    with fleet() if fleet else contextlib.nullcontext() as joined, progress_apart(as_json):
+        folder = work.measure(load) if joined is None else work.load_on_fleet(given, joined)
     clean, shortfalls = work.loads_of(folder)
     judgements = [judge_load(clean, limit) for limit in limits] if clean is not None else []
     for judgement in judgements:
@@ -250,13 +237,15 @@ def knee(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **name
 
     search = planned.knee(options.given_parameters(parameters, named), resume)
     from runners.cli import work  # after the check: slow to import
+    from runners.readers.reading import read_run
+    from runners.report.ladder import title
 
     with progress_apart(as_json):
         folder = work.measure(search)
     if as_json:
         print_json(work.as_json(folder))
     else:
-        echo("\n".join([*work.knee_lines(folder), f"report: {folder.report_html}"]))
+        echo("\n".join([*map(title, work.searches(read_run(folder))), f"report: {folder.report_html}"]))
 
 
 @command(

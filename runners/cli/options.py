@@ -27,6 +27,16 @@ class _Run(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Opened(_Run):
+    """A run by its folder or id; the command gets its `RunFolder`, before it imports what is slow to import."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from runners.storage.run_folder import RunFolder
+
+        return RunFolder.open(super().convert(value, param, ctx))
+
+
+RUN = _Opened(exists=True, file_okay=False, path_type=Path)
 FOLDER = _Run(exists=True, file_okay=False, path_type=Path)
 FILE_OR_RUN = _Run(exists=True, path_type=Path)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from runners.cli import command, echo, lab, print_json, print_result, write_file
+from runners.cli import command, echo, print_json, print_result, write_file
 from runners.cli.options import FILE, JSON
 from runners.errors import Exit, LabError
 
@@ -150,20 +150,3 @@ def schema(what: str) -> None:
 
     schema_of = campaign.FORM.schema if what == "campaign" else description.FORM.schema
     echo(json.dumps(schema_of(f"{what}.yaml"), indent=1))
-
-
-@command(
-    "lab completion bash > ~/.local/share/bash-completion/completions/lab",
-    'lab completion zsh > "${fpath[1]}/_lab"',
-    "lab completion fish > ~/.config/fish/completions/lab.fish",
-)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@JSON
-def completion(shell: str, as_json: bool) -> None:
-    """Print the script that completes `lab` in a shell."""
-    from click.shell_completion import get_completion_class
-
-    kind = get_completion_class(shell)
-    assert kind is not None, "click knows each of the choices"
-    script = kind(lab, {}, "lab", "_LAB_COMPLETE").source()
-    print_result(as_json, {"shell": shell, "script": script}, script)

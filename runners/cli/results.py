@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import click
 
 from runners.cli import command, echo, print_report, print_result, write_file
-from runners.cli.options import FILE, FILE_OR_RUN, FOLDER, JSON
+from runners.cli.options import FILE, FILE_OR_RUN, FOLDER, JSON, RUN
 from runners.errors import Exit, PlanError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_RUN = click.argument("run_folder", metavar="RUN", type=FOLDER)
+    from runners.storage.run_folder import RunFolder
+
+_RUN = click.argument("folder", metavar="RUN", type=RUN)
 _AS_FORMAT = click.option("--json", "form", flag_value="json", help="The same as --format json.")
 _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 
@@ -24,37 +26,29 @@ _ROOTS = click.argument("roots", nargs=-1, type=FOLDER)
 @command("lab report 01-20260101T000000Z-smoke-0a1b")
 @_RUN
 @JSON
-def report(run_folder: Path, as_json: bool) -> None:
+def report(folder: RunFolder, as_json: bool) -> None:
     """Write a run's report again: no server, no load.
 
     RUN is a run folder, or the id of a run as `lab runs` lists it.
     """
-    from runners.storage.run_folder import RunFolder
-
-    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import write_report
-    from runners.experiments.registry import questions_of_run
 
-    write_report(folder, questions_of_run(folder.manifest()))
+    write_report(folder)
     print_report(folder, as_json)
 
 
 @command("lab keep 01-20260101T000000Z-quick-0a1b")
 @_RUN
 @JSON
-def keep(run_folder: Path, as_json: bool) -> None:
+def keep(folder: RunFolder, as_json: bool) -> None:
     """Keep a complete run as the experiment's reference result.
 
     It goes to data/reference, and its findings into the README.
     """
-    from runners.storage.run_folder import RunFolder
-
-    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.experiments.references import keep_reference, readme_findings, with_part
-    from runners.experiments.registry import questions_of_run
     from runners.toolchain.tools import ROOT
 
-    kept = keep_reference(folder, questions_of_run(folder.manifest()))
+    kept = keep_reference(folder)
     readme = ROOT / "README.md"
     before = readme.read_text(encoding="utf-8")
     after = with_part(before, readme_findings())
@@ -73,11 +67,8 @@ def keep(run_folder: Path, as_json: bool) -> None:
 @click.option("--output", type=FILE, required=True, help="The file to write.")
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @JSON
-def export(run_folder: Path, form: str, output: Path, event: str, as_json: bool) -> None:
+def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool) -> None:
     """Write the first profile of a run as speedscope or pprof reads it."""
-    from runners.storage.run_folder import RunFolder
-
-    folder = RunFolder.open(run_folder)  # before what is slow to import
     from runners.cli.work import exported_profile
 
     name, content = exported_profile(folder, form, event)
@@ -252,10 +243,10 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
     The runs are those below ROOT, this project's unless given. A run is given up if every criterion that is given holds
     for it. One that is being measured never is.
     """
-    from runners.storage.run_folder import RUNS, Policy, finish_removals, given_up, remove_run
+    from runners.storage.run_folder import RUNS, finish_removals, given_up, remove_run
 
     root = root or RUNS
-    unwanted = list(given_up(root, Policy(days, keep, incomplete)))
+    unwanted = list(given_up(root, days, keep, incomplete))
     unwanted_bytes = sum(run.bytes for run in unwanted)
     for run in unwanted:
         echo(run.line, err=as_json)

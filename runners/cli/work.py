@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from runners import words
-from runners.analysis import facts
+from runners.analysis import facts, validity
 from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import by_status, failures, number
@@ -20,17 +20,7 @@ from runners.analysis.interleaved import comparisons
 from runners.analysis.knee import Knee
 from runners.analysis.outputs import as_record, compare_outputs
 from runners.analysis.runs import compare_runs, differing
-from runners.analysis.validity import (
-    FAILED,
-    NOT_AS_ASKED,
-    Aspect,
-    Cause,
-    cause,
-    may_quote,
-    succeeded,
-    why_not,
-    withheld,
-)
+from runners.analysis.validity import Aspect, Cause
 from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json
 from runners.audit.listing import as_text as audit_text
@@ -55,7 +45,6 @@ from runners.report.comparison import heading, lines
 from runners.report.exports import comparison_page
 from runners.report.fixed_rate import cpu_us
 from runners.report.flamegraph import stacks_of
-from runners.report.ladder import title
 from runners.report.report import replace_file
 from runners.results.ladders import Ladder
 from runners.results.limits import Judgement, judge
@@ -191,11 +180,6 @@ def searches(run: Run) -> list[Ladder]:
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
-def knee_lines(folder: RunFolder) -> list[str]:
-    """Return one line for each search for a knee of a run: the knee and its interval."""
-    return [title(ladder) for ladder in searches(read_run(folder))]
-
-
 def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     """Return a knee and its 95 % interval; an end that is not known is null."""
     ends = {
@@ -208,17 +192,18 @@ def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
 def _load_json(step: Step) -> dict[str, Any]:
     failed = failures(step)
     percentiles = {level: facts.quoted(step, level) for level in JSON_LEVELS}
-    why_invalid = cause(step)
+    why_invalid = validity.cause(step)
+    in_vain = why_invalid in validity.FAILED
     return {
         "name": step.name,
         "role": step.kind,
         "treatment": step.subject,
-        "valid": step.valid and why_invalid not in FAILED,
-        "invalid_reasons": [why_not(step)] if why_invalid in FAILED else list(step.record.invalid_reasons),
+        "valid": step.valid and not in_vain,
+        "invalid_reasons": [validity.why_not(step)] if in_vain else list(step.record.invalid_reasons),
         "cause": why_invalid.value if why_invalid is not None else None,
-        "withheld": sorted(aspect.value for aspect in withheld(step)),
+        "withheld": sorted(aspect.value for aspect in validity.withheld(step)),
         "offered_rps": words.finite(facts.offered_rps(step)),
-        "achieved_rps": words.finite(facts.achieved_rps(step)) if may_quote(step, Aspect.RATE) else None,
+        "achieved_rps": words.finite(facts.achieved_rps(step)) if validity.may_quote(step, Aspect.RATE) else None,
         "requests": {"ended": round(failed.requests), "failed": round(failed.failed), "by_cause": {
             Cause.PROTOCOL.value: round(failed.protocol), Cause.CONNECTION.value: round(failed.connection),
             Cause.TIME_OUT.value: round(failed.timed_out), Cause.REFUSED.value: round(failed.refused),
@@ -232,7 +217,7 @@ def _load_json(step: Step) -> dict[str, Any]:
             for level, bounded in percentiles.items()
             if bounded is not None
         },
-        "server_cpu_us_a_request": words.finite(cpu_us(step)) if may_quote(step, Aspect.CPU) else None,
+        "server_cpu_us_a_request": words.finite(cpu_us(step)) if validity.may_quote(step, Aspect.CPU) else None,
         "left_out": list(step.record.server.left_out),
     }  # fmt: skip
 
@@ -240,8 +225,8 @@ def _load_json(step: Step) -> dict[str, Any]:
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
     """Return the load without a profiler of a run of `lab load`, and a line for each load that fell short."""
     loads = read_run(folder).find()
-    shortfalls = [facts.line(step) for step in loads if not succeeded(step) or cause(step) in NOT_AS_ASKED]
-    return next((step for step in loads if not step.profiled), None), shortfalls
+    short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
+    return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
 
 
 def compare_folders(

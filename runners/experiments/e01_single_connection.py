@@ -7,23 +7,21 @@ from dataclasses import replace
 
 from runners.design.block import MOST_AT_ONCE, Block, FixedRate, Interleaved
 from runners.design.experiment import COMMON, TARGET, Experiment, Parameter, Value, listed, without
-from runners.design.load import GET, PUBLISHED, PUT, SIZES, Size, Workload, by_size
+from runners.design.load import GET, PUBLISHED, PUT, SIZES, Size, Workload
 from runners.design.objective import CPU
 from runners.design.setting import AS_PUBLISHED, CACHE, MIB, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import sizes
 from runners.results.answer import Asked, Question, either
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "disk", "errors")
 TARGET_KEYS = ("servers",)
-#: The stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = by_size(
-    Size("smoke", 0.1, 0.5, 0.3), Size("quick", 0.5, 4.0, 1.0, starts=3),
-    Size("published", 1.0, 10.0, 3.0, starts=6), Size("full", 2.0, 15.0, 5.0, starts=6),
-)  # fmt: skip
+#: The stores by one schedule, and the difference of medians that would matter.
+COMPARED = sizes("01", "compared")
 MARGIN = 0.03
 #: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
 #: more than twice.

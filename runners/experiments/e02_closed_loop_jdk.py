@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from runners.design.block import SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import Experiment, Parameter, Value, common, listed
-from runners.design.load import SCRIPTS, Shape, Size, Workload, by_size, random_gets
+from runners.design.load import SCRIPTS, Shape, Workload, random_gets
 from runners.design.objective import THROUGHPUT
 from runners.design.session import FILL, LOOP, ClosedLoop, Session, Trial, profiled
 from runners.design.setting import JDK_FRONT, OLD_JDK, Setting
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import sizes
 from runners.readers.published import published_of
 from runners.results.answer import Asked
 
@@ -29,10 +30,7 @@ SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
 #: JDK 25 with and without its default; the smoke size has no time for it.
-COMPARED = by_size(
-    Size("quick", 0.4, 4.0, 2.0, starts=3), Size("published", 1.0, 8.0, 5.0, starts=5),
-    Size("full", 2.0, 20.0, 10.0, starts=6),
-)  # fmt: skip
+COMPARED = sizes("02", "compared")
 MARGIN, VALUE_BYTES = 0.1, 25
 
 

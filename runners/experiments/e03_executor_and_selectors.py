@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Size, Workload, by_size, random_gets, sized_puts
+from runners.design.ladder import Ladder, WarmServer
+from runners.design.load import SCRIPTS, SIZES, Shape, Workload, random_gets, sized_puts
 from runners.design.objective import THROUGHPUT, Objective
 from runners.design.session import CLOSED, EVENTS, Session, Trial
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import ladders, sizes
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked
 
@@ -22,30 +23,17 @@ VALUE_BYTES = 12
 #: Numbers that keys are drawn from, by size; as published in the full one.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: The comparison on one connection. Each server is warmed for as long as its closed loop takes, where it has one.
-COMPARED = by_size(
-    Size("smoke", 1.0, 0.5, 0.7, starts=3), Size("quick", 1.0, 3.0, 2.0, starts=5),
-    Size("published", 1.0, 5.0, 5.0, starts=6), Size("full", 1.0, 5.0, 15.0, starts=12),
-)  # fmt: skip
+#: The comparison on one connection.
+COMPARED = sizes("03", "compared")
 #: Closed loops on one connection and on many, in rounds of fresh starts; a short size has no time for them.
-LOOPS = by_size(Size("published", 4.0, 5.0, 0.0, starts=6), Size("full", 5.0, 15.0, 0.0, starts=6))
+LOOPS = sizes("03", "loops")
 #: Selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
-SLICES = by_size(Size("published", 0.5, 4.0, 4.0, starts=3), Size("full", 1.0, 10.0, 10.0, starts=6))
+SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
-POOL = "pool"
 #: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
 OVERLOAD_SHARES = (0.8, 2.0)
-LADDERS = {
-    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (0.4,), 1.0),
-    "quick": AroundTheKnee(0.6, 0.3, 0.3, (0.7,), (0.7,), 1.2, 0.15, most_published=1, starts=3),
-    "published": AroundTheKnee(
-        1, 0.4, 0.5, (0.7,), (0.7,), 5.0, 0.1, starts=3, profiled_s=15.0, published_s=60.0, beyond=True
-    ),
-    "full": AroundTheKnee(
-        6, 0.5, 2.0, (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5, 0.9), 30.0, published_s=120.0, starts=3
-    ),
-}
+LADDERS = ladders("03")
 
 
 def _execution(name: str, *flags: str) -> Setting:
@@ -53,25 +41,19 @@ def _execution(name: str, *flags: str) -> Setting:
 
 
 #: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
-_EXECUTIONS = (
+EXECUTIONS = {setting.name: setting for setting in (
     _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
     _execution("blocking-many", "--execution=blocking-pool"),
     _execution("selector-one", "--execution=selector", "--selectors=1"),
     _execution("selector", "--execution=selector"),
-    _execution(POOL, "--execution=pool"),
+    _execution("pool", "--execution=pool"),
     _execution("virtual", "--execution=virtual"),
-)
-EXECUTIONS = {setting.name: setting for setting in _EXECUTIONS}
+)}  # fmt: skip
 #: One selector or one a core, with the hand-over and without; the first is the baseline.
 CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
 _QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
 _TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES)}
-
-
-def executions(names: str, fitting: Sequence[str]) -> list[Setting]:
-    """Return the settings of a comma-separated list, in its order; the `fitting` ones for FIT."""
-    return [EXECUTIONS[name] for name in (fitting if FIT in names.split(",") else names.split(","))]
 
 
 def queues(size: str) -> list[Setting]:
@@ -152,12 +134,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
-            (puts, asked["put_executions"], FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
-            (gets, asked["get_executions"], FITTING_GET, ("get", "locks")),
+            (puts, listed(asked["put_executions"]), FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
+            (gets, listed(asked["get_executions"]), FITTING_GET, ("get", "locks")),
         )
         for block in replace(plan, questions=keys).blocks(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
-            [WarmServer(setting, workload, size) for setting in executions(str(names), fitting[size.name])],
+            [WarmServer(EXECUTIONS[name], workload, size) for name in (fitting[size.name] if FIT in names else names)],
         )
     ]  # fmt: skip
     # fewer connections than places never fill a queue

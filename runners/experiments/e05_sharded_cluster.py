@@ -8,13 +8,14 @@ from dataclasses import replace
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, SLICE_S, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.ladder import AroundTheKnee, Ladder, WarmServer
-from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Size, Workload, by_size, random_gets
+from runners.design.ladder import Ladder, WarmServer
+from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Workload, random_gets
 from runners.design.objective import CPU, THROUGHPUT, Objective
 from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import ladders, sizes
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked
@@ -22,24 +23,11 @@ from runners.results.answer import Asked
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
 KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: cluster.PUBLISHED_KEYS, "full": cluster.PUBLISHED_KEYS}
-LADDERS = {
-    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": AroundTheKnee(0.57, 0.4, 0.3, (0.4, 0.7, 1.0), (), 1.5, 0.15, most_published=1),
-    PUBLISHED: AroundTheKnee(
-        1.5, 0.5, 1.0, (0.4, 0.7), (0.4,), 5.0, 0.1, profiled_s=20.0, published_s=30.0, beyond=True
-    ),
-    "full": AroundTheKnee(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3), (0.5,), 60.0, profiled_s=30.0),
-}
-LOADS = by_size(
-    Size("smoke", 0.5, 2.0, 0.6, 2.0), Size("quick", 1.0, 4.0, 2.0, 5.0), Size(PUBLISHED, 5.0, 60.0, 3.0, 20.0),
-    Size("full", 15.0, 60.0, 10.0, 60.0),
-)  # fmt: skip
-SLICES = by_size(
-    Size("smoke", 0.1, 0.6, 0.6, starts=3), Size("quick", 0.4, 2.2, 2.0, starts=5),
-    Size(PUBLISHED, 1.0, 5.0, 3.0, starts=6), Size("full", 2.0, 15.0, 10.0, starts=6),
-)  # fmt: skip
+LADDERS = ladders("05")
+LOADS = sizes("05", "loads")
+SLICES = sizes("05", "slices")
 #: One node and three by request, for the price of a request that is passed on; a short size has no time for it.
-PRICE = by_size(Size(PUBLISHED, 1.0, 8.0, 3.0, starts=6), Size("full", 2.0, 15.0, 10.0, starts=8))
+PRICE = sizes("05", "price")
 #: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
 #: Offered rates as shares of a closed loop: in depth, as a profile of locks takes a good part; and what two nodes keep.
@@ -102,7 +90,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
     return tuple(blocks)
 
 
-def ladders(
+def before_and_after(
     workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int,
     profile: tuple[str, ...],
 ) -> Blocks:  # fmt: skip
@@ -139,7 +127,9 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
     ends = settings[cluster.OLD], settings[cluster.NEW]
     p99_ms = float(asked["p99_ms"])
     profile = listed(asked["profile"])
-    puts, gets = (ladders(workload, *ends, size, p99_ms, connections, profile) for workload in (put(), get(size)))
+    puts, gets = (
+        before_and_after(workload, *ends, size, p99_ms, connections, profile) for workload in (put(), get(size))
+    )
     in_depth = FixedRate(
         "in-depth", "PUT before and after the changes at one rate, with profiles", ends, put(), LOADS[size],
         connections=connections, profile=profile, share=IN_DEPTH_SHARE, questions=("spread", "waits"),

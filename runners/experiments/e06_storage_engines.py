@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from runners.design.block import Block, FixedRate
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.ladder import AroundTheKnee, WarmServer
-from runners.design.load import Size, Workload, by_size, random_gets, sized_puts
+from runners.design.ladder import WarmServer
+from runners.design.load import Workload, random_gets, sized_puts
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import ladders, sizes
 from runners.results.answer import Asked, either
 
 VALUE_BYTES = 1_200
@@ -21,21 +22,10 @@ KEYS = {"smoke": 2_000, "quick": 16_000, "published": 100_000, "full": 860_000}
 REWRITES = 2
 #: A store on the heap needs one that holds the whole of it.
 MEMORY_HEAP_MB = {"full": 4_096}
-LADDERS = {
-    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), (), 1.0),
-    "quick": AroundTheKnee(0.6, 0.3, 0.15, (), (), 1.5, 0.15, starts=3),
-    "published": AroundTheKnee(1, 0.5, 0.5, (0.7,), (), 10.0, 0.1, starts=3),
-    "full": AroundTheKnee(6, 0.5, 2.0, (0.5, 0.7, 0.9, 1.0, 1.1), (0.7,), 60.0, starts=3),
-}
-LOADS = by_size(
-    Size("smoke", 0.3, 1.0, 0.7, 1.0), Size("quick", 0.5, 2.0, 0.7, 3.1), Size("published", 5.0, 60.0, 5.0, 20.0),
-    Size("full", 15.0, 120.0, 15.0, 60.0),
-)  # fmt: skip
-#: Two stores by one schedule, and the difference of medians that would matter. Smoke answers nothing: one start.
-COMPARED = by_size(
-    Size("smoke", 0.1, 0.5, 0.3), Size("quick", 0.3, 2.0, 0.4, starts=3),
-    Size("published", 1.0, 8.0, 2.0, starts=5), Size("full", 2.0, 15.0, 5.0, starts=6),
-)  # fmt: skip
+LADDERS = ladders("06")
+LOADS = sizes("06", "loads")
+#: Two stores by one schedule, and the difference of medians that would matter.
+COMPARED = sizes("06", "compared")
 MARGIN = 0.03
 #: Stores that the quick size reads, after a fill, and stores that it writes to: no question is about the others.
 READ = (REFERENCE_STORE, "lsm")

@@ -1,20 +1,20 @@
-"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too.
-
-The first setting of every switch is the store as reports 4 and 5 had it; `reads` is a factorial design.
-"""
+"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
-from runners.design.load import Shape, Size, Workload, by_size, hot_gets, random_gets, sized_puts
+from runners.design.load import Shape, Workload, hot_gets, random_gets, sized_puts
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import FAULT, Session, Trial
 from runners.design.setting import AS_PUBLISHED, BLOOM, CACHE, COMPACTION, FLUSH, MIB, WAL, old_lsm
 from runners.experiments.question_table import answered_by
+from runners.experiments.sizes import sizes
 from runners.results.answer import Asked
 
 VALUE_BYTES, REWRITES = 1_200, 2
@@ -27,18 +27,9 @@ SENT = {
 }
 #: Relative changes that would matter, as the table of questions has them.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
-COMPARED = by_size(
-    Size("smoke", 0.2, 1.0, 0.5, starts=3), Size("quick", 0.5, 6.0, 2.0, starts=4),
-    Size("published", 0.5, 8.0, 3.0, starts=4), Size("full", 1.0, 15.0, 10.0, starts=5),
-)  # fmt: skip
-SLICES = by_size(
-    Size("smoke", 0.2, 0.5, 0.5, starts=3), Size("quick", 0.5, 2.5, 2.0, starts=4),
-    Size("published", 0.5, 3.0, 3.0, starts=4), Size("full", 1.0, 10.0, 10.0, starts=5),
-)  # fmt: skip
-LOADS = by_size(
-    Size("smoke", 0.3, 1.0, 0.5, 1.0), Size("quick", 2.0, 3.0, 2.0, 4.0), Size("published", 5.0, 60.0, 3.0, 20.0),
-    Size("full", 10.0, 120.0, 10.0, 60.0),
-)  # fmt: skip
+COMPARED = sizes("07", "compared")
+SLICES = sizes("07", "slices")
+LOADS = sizes("07", "loads")
 
 
 def workload(name: str, size: str) -> Workload:
@@ -52,58 +43,32 @@ def workload(name: str, size: str) -> Workload:
     }[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A proposal that can be switched on; `gain` is what it is to change, `levels` are flags by a setting's end."""
+class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A proposal that can be switched on, as switches.toml describes it."""
 
-    name: str
     title: str
     what: str
     workload: str
     gain: str
-    levels: Mapping[str, Mapping[str, str]]
+    levels: dict[str, dict[str, str]]
     questions: tuple[str, ...] = ()
 
-    def block(self, size: str, connections: int) -> Interleaved:
+    def block(self, name: str, size: str, connections: int) -> Interleaved:
         """Return its settings compared: throughput by slices, CPU time and latency by request."""
-        settings = tuple(old_lsm(f"{self.name}-{label}", flags) for label, flags in self.levels.items())
+        settings = tuple(old_lsm(f"{name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]
         shape = plan.shape(connections, servers=len(settings) + 1 if slices else 1)
         slice_s = WRITES_SLICE_S if self.workload == "put" else SLICE_S
         return Interleaved(
-            self.name, f"{self.title}: {self.what}; {SENT[self.workload]}", settings, settings[0].name,
+            name, f"{self.title}: {self.what}; {SENT[self.workload]}", settings, settings[0].name,
             workload(self.workload, size), plan, shape, plan.starts, primary=self.gain,
             margin=MARGINS[self.gain], slice_s=slice_s if slices else 0.0, solo=size == "full" or self.gain != CPU,
             questions=(*self.questions, "costs"),
         )  # fmt: skip
 
 
-SWITCHES = {switch.name: switch for switch in (
-    Switch("reads", "Compaction and Bloom filters", "each alone, and both together", "get-half", THROUGHPUT, {
-        "published": {}, "size-tiered": {COMPACTION: "size-tiered"}, "leveled": {COMPACTION: "leveled"},
-        "bloom": {BLOOM: "10"}, "size-tiered-bloom": {COMPACTION: "size-tiered", BLOOM: "10"},
-    }, ("size-tiered", "leveled", "bloom")),
-    Switch("compaction", "Compaction", "tables are merged in the background", "get", THROUGHPUT,
-           {mode: {COMPACTION: mode} for mode in ("off", "size-tiered", "leveled")}),
-    Switch("bloom", "Bloom filters", "a filter of ten bits a key tells which tables need not be searched", "get-half",
-           THROUGHPUT, {"off": {}, "10-bits": {BLOOM: "10"}}),
-    Switch("cache", "Row cache", "values that are asked for often are kept on the heap", "get-hot", THROUGHPUT,
-           {"off": {}, "32m": {CACHE: str(32 * MIB)}}, ("cache",)),
-    Switch("flush", "Flush threshold", "the size at which what is in memory becomes a table", "put", THROUGHPUT, {
-        "1m": {}, "64k": {FLUSH: str(MIB // 16)}, "16m": {FLUSH: str(16 * MIB)}, "128m": {FLUSH: str(128 * MIB)},
-    }),
-    Switch("wal", "Log", "each write is logged before its response", "put", THROUGHPUT,
-           {mode: {WAL: mode} for mode in ("off", "buffered", "sync")}, ("wal-buffered", "wal-sync")),
-    Switch("keys", "Bytes instead of Strings", "keys stay bytes from the socket to the store", "get", CPU,
-           {"published": {AS_PUBLISHED: "string-keys"}, "direct": {}}, ("keys",)),
-    Switch("copies", "Fewer copies", "a value is copied once, from where it lies to its response", "get", CPU,
-           {"published": {AS_PUBLISHED: "copied-values"}, "direct": {}}),
-    Switch("response", "Shared Response", "responses without a body are made once, as bytes", "put", CPU,
-           {"published": {AS_PUBLISHED: "new-response"}, "direct": {}}, ("response",)),
-    Switch("collector", "Garbage collector", "which collector the JVM runs", "put", UNDISTURBED,
-           {label.lower(): {f"-XX:+Use{label}GC": ""} for label in ("G1", "Serial", "Parallel", "Z")}),
-)}  # fmt: skip
+SWITCHES = msgspec.toml.decode(Path(__file__).with_name("switches.toml").read_bytes(), type=dict[str, Switch])
 FIT, FITTING = "fit", {
     "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
     "full": tuple(SWITCHES),
@@ -116,7 +81,7 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return each switch, the response that breaks its client, and the published store with every switch on or none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
-    switches = [SWITCHES[name] for name in (FITTING[size] if FIT in given else given)]
+    names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)
     broken = Trial("fault-response-shared", FAULT, workload("put", size), None, Shape(1, 1, length_s))
     fault = FixedRate.known(
@@ -128,8 +93,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         (old_lsm("lsm-as-published", {}), old_lsm("lsm-all-on", ALL_ON)), workload("get", size), LOADS[size],
         connections=connections, profile=listed(asked["profile"]), questions=("costs",),
     )  # fmt: skip
-    shown = (fault,) if SWITCHES["response"] in switches else ()
-    return (*(switch.block(size, connections) for switch in switches), *shown, together)
+    shown = (fault,) if "response" in names else ()
+    return (*(SWITCHES[name].block(name, size, connections) for name in names), *shown, together)
 
 
 EXPERIMENT = Experiment(

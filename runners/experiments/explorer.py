@@ -34,7 +34,8 @@ from runners.trial.machine import Finding, examine
 COMMAND = ("-m", "runners.cli", "run")
 SMALLEST_DIFFERENCE = 0.02
 FRAME_PX = 640
-LIST_ROWS = 10
+LIST_ROWS, LAST_LINES = 10, 12
+LOOK_S = 0.5
 _LIST = """
 SELECT run, folder, experiment, size, status, strftime(started, '%Y-%m-%d %H:%M') AS started
 FROM runs ORDER BY started_unix_s DESC
@@ -66,7 +67,7 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
             (f"{row.experiment} {row.size}  {row.started}  {row.status}  {row.run}", str(row.folder))
             for row in rows.itertuples()
         ]
-        self._read: dict[str, Run] = {}
+        self._run = cache(lambda folder: read_run(RunFolder.open(Path(folder))))
         wide = widgets.Layout(width="98%")
         self.runs = widgets.SelectMultiple(options=options, rows=LIST_ROWS, description="runs", layout=wide)
         self.loads = widgets.SelectMultiple(options=[], rows=LIST_ROWS, description="loads", layout=wide)
@@ -90,11 +91,6 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
             self.area.value = make()
         except (LabError, ValueError) as error:
             self.area.value = f'<p role="alert">{escape(str(error))}</p>'
-
-    def _run(self, folder: str) -> Run:
-        if folder not in self._read:
-            self._read[folder] = read_run(RunFolder.open(Path(folder)))
-        return self._read[folder]
 
     def _list_loads(self) -> None:
         options = []
@@ -187,9 +183,9 @@ class Index(widgets.VBox):  # type: ignore[misc]
     def _follow(self, child: Child, log: Any) -> None:
         over = False
         while not over:
-            over = child.wait_up_to(0.5)
+            over = child.wait_up_to(LOOK_S)
             log.seek(0)
-            text = log.read().decode(errors="replace").splitlines()[-12:]
+            text = log.read().decode(errors="replace").splitlines()[-LAST_LINES:]
             self.area.value = f"<pre>{escape(chr(10).join(text))}</pre>"
         log.close()
         child.stop()
@@ -208,9 +204,8 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
     rows = open_history(roots).query(_COMPLETE)
     last: dict[str, tuple[str, str]] = {}
     for row in rows.itertuples():
-        number = str(row.experiment)
-        if number not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
-            last[number] = (answer, f"{row.size}, {row.day}")
+        if row.experiment not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
+            last[str(row.experiment)] = (answer, f"{row.size}, {row.day}")
     cells = []
     for number, plan in EXPERIMENTS.items():
         answer, when = last.get(number, ("not run yet", ""))
@@ -220,12 +215,8 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    table = (
-        pd.DataFrame(rows, columns=list(head))
-        .style.hide(axis="index")
-        .set_properties(subset=None, **{"text-align": "left"})
-    )
-    return HTML(table.to_html())  # type: ignore[no-untyped-call]
+    table = pd.DataFrame(rows, columns=list(head)).style.hide(axis="index")
+    return HTML(table.set_properties(subset=None, **{"text-align": "left"}).to_html())  # type: ignore[no-untyped-call]
 
 
 MOST_ANSWERS = 3

@@ -66,7 +66,7 @@ def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked,
     return tuple(Asked(rows[key].question(key), answer) for key, answer in answering.items())
 
 
-NOT_ASKED, NOT_MEASURED = "not asked", "not measured"
+NOT_MEASURED = "not measured"
 
 
 class TableRow(msgspec.Struct, frozen=True):
@@ -93,8 +93,8 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
         texts = {asked.question.key: asked.question.text for asked in questions_of(experiment)}
         answers = _answers(reference / experiment / "conclusions.json")
         for key, criterion in by_key.items():
-            verdict, effect = answers.get(key, (NOT_MEASURED, "")) if key in texts else (NOT_ASKED, "")
-            rows.append(TableRow(f"{experiment}.{key}", texts.get(key, key), criterion.decides, verdict, effect))
+            verdict, effect = answers.get(key, (NOT_MEASURED, ""))
+            rows.append(TableRow(f"{experiment}.{key}", texts[key], criterion.decides, verdict, effect))
     return tuple(rows)
 
 

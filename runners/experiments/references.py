@@ -13,7 +13,7 @@ from runners import report, words
 from runners.analysis.intervals import with_bounds
 from runners.design.experiment import Experiment
 from runners.experiments.question_table import criteria
-from runners.experiments.registry import EXPERIMENTS, plan_of
+from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of_run
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.reading import archived_content, keeps_latencies, read_run
@@ -45,9 +45,9 @@ def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
     return outputs
 
 
-def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: bool = True) -> Conclusion:
+def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
     """Write report.html (where wanted), report.md, their figures and conclusions.json, from the run folder alone."""
-    conclusion = concluded(folder, questions)
+    conclusion = concluded(folder, questions_of_run(folder.manifest()))
     report.render(conclusion, with_html)
     kept = conclusion.as_json()
     kept["effects"] = {answered.question.key: effect_words(answered) for answered in conclusion.answers}
@@ -55,7 +55,7 @@ def write_report(folder: RunFolder, questions: Sequence[Asked] = (), with_html: 
     return conclusion
 
 
-def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Path = REFERENCE) -> RunFolder:
+def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
     """Archive a complete run as data/reference/<experiment>, with its report. Raises StoreError for any other run."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
@@ -70,7 +70,7 @@ def keep_reference(folder: RunFolder, questions: Sequence[Asked] = (), root: Pat
     else:
         write_archive(fresh.path, map(content_of, read_run(folder).steps))
         fresh.write_manifest(manifest)
-    write_report(fresh, questions, with_html=False)
+    write_report(fresh, with_html=False)
     shutil.rmtree(target, ignore_errors=True)
     fresh.path.replace(target)
     fresh.path.parent.rmdir()

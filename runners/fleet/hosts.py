@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import io
 import os
-import queue
 import secrets
 import shutil
 import sys
@@ -20,8 +19,10 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,6 +44,7 @@ from runners.targets.lab_server import ServerSpec, launch, secret_file
 ATTEMPTS = 3
 #: A campaign ends after so long without any host.
 ALONE_S = 30.0
+MOST_HOSTS = 1_000
 _LOOK_S = 0.5
 
 
@@ -103,45 +105,26 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         return (home / OUTCOME_FILE).read_bytes(), packed.getvalue()
 
 
-def spread(
-    jobs: Sequence[Job],
-    fleet: Fleet,
-    results: Results,
-    watch: Watch,
-    minutes: float | None = None,
-    clock_s: Callable[[], float] = time.monotonic,
-) -> Ended:
+def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None) -> Ended:
     """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
 
     A lost host takes part again once it responds, and so does a host that joins later. Raises MeasureError where no
     host is left, or the folder can no longer be written to; results so far are kept.
     """
-    begun_s, seen_s = clock_s(), time.monotonic()
+    begun_s = seen_s = time.monotonic()
     outcomes = {job.address: known for job in jobs if (known := results.outcome(job)) is not None}
     waiting = deque(job for job in jobs if job.address not in outcomes)
     for job in jobs:
         if job.address in outcomes:
             watch.end(job, outcomes[job.address], there=True)
     halted, failure = threading.Event(), None
-    busy, lost_s = dict[str, threading.Thread](), dict[str, float]()
-    losses = Counter[str]()
-    ended = queue.SimpleQueue[tuple[Host, Job, JobOutcome | LostHostError]]()
+    under_way = dict[Future[JobOutcome], tuple[Host, Job]]()
+    lost_s, losses = dict[str, float](), Counter[str]()
 
     def next_fits() -> bool:
         if not waiting or failure:
             return False
-        return minutes is None or clock_s() - begun_s + waiting[0].planned_s <= minutes * 60
-
-    def measure(host: Host, job: Job) -> None:
-        outcome: JobOutcome | LostHostError
-        try:
-            outcome = measure_on(host, fleet, job, results.folder(job), halted)
-        except LostHostError as why:
-            outcome = why
-        except Exception as error:
-            stop, address = isinstance(error, OSError), job.address
-            outcome = JobOutcome(address=address, status="failed", cause=str(error), stop=stop, host=host.name)
-        ended.put((host, job, outcome))
+        return minutes is None or time.monotonic() - begun_s + waiting[0].planned_s <= minutes * 60
 
     def responds(host: Host) -> bool:
         if time.monotonic() - lost_s.get(host.address, -LEASE_S) < LEASE_S:
@@ -152,45 +135,47 @@ def spread(
         lost_s[host.address] = time.monotonic()
         return False
 
-    try:
-        while busy or next_fits():
-            with contextlib.suppress(OSError, RuntimeError, TimeoutError):
-                for host in fleet.hosts(SERVER):
-                    if host.address not in busy and next_fits() and responds(host):
-                        watch.begin(job := waiting.popleft())
-                        busy[host.address] = threading.Thread(
-                            target=measure, args=(host, job), name=f"host-{host.name}"
-                        )
-                        busy[host.address].start()
-            if busy:
-                seen_s = time.monotonic()
-            elif time.monotonic() - seen_s > ALONE_S:
-                cause = f"no host is left, and {len(waiting)} jobs are"
-                remedy = "start its workers, then call it again: what is measured is kept"
-                raise MeasureError("the fleet", cause, remedy)
-            try:
-                host, job, outcome = ended.get(timeout=_LOOK_S)
-            except queue.Empty:
-                continue
-            del busy[host.address]
-            if isinstance(outcome, LostHostError):
-                lost_s[host.address] = time.monotonic()
-                losses[job.address] += 1
-                cause = f"lost: {outcome.thing}: {outcome.cause}"
-                if losses[job.address] < ATTEMPTS:
-                    waiting.appendleft(job)
-                    watch.lose(job, cause)
+    with ThreadPoolExecutor(MOST_HOSTS, thread_name_prefix="host") as pool:
+        try:
+            while under_way or next_fits():
+                busy = {host.address for host, _ in under_way.values()}
+                with contextlib.suppress(OSError, RuntimeError, TimeoutError):
+                    for host in fleet.hosts(SERVER):
+                        if host.address not in busy and next_fits() and responds(host):
+                            watch.begin(job := waiting.popleft())
+                            measured = pool.submit(measure_on, host, fleet, job, results.folder(job), halted)
+                            under_way[measured] = host, job
+                if not under_way:
+                    if time.monotonic() - seen_s > ALONE_S:
+                        cause = f"no host is left, and {len(waiting)} jobs are"
+                        remedy = "start its workers, then call it again: what is measured is kept"
+                        raise MeasureError("the fleet", cause, remedy)
+                    time.sleep(_LOOK_S)
                     continue
-                outcome = JobOutcome(address=job.address, status="failed", cause=cause, host=outcome.thing)
-            outcomes[job.address] = outcome
-            if outcome.stop:
-                cause = f"{outcome.cause} (on host {outcome.host})"
-                failure = MeasureError(str(results.root), cause, "free some room, then call it again")
-            watch.end(job, outcome, there=False)
-    finally:
-        halted.set()
-        for thread in busy.values():
-            thread.join()
+                seen_s = time.monotonic()
+                for measured in wait(under_way, _LOOK_S, FIRST_COMPLETED).done:
+                    host, job = under_way.pop(measured)
+                    failed = partial(JobOutcome, address=job.address, status="failed")
+                    try:
+                        outcome = measured.result()
+                    except LostHostError as loss:
+                        lost_s[host.address] = time.monotonic()
+                        losses[job.address] += 1
+                        cause = f"lost: {loss.thing}: {loss.cause}"
+                        if losses[job.address] < ATTEMPTS:
+                            waiting.appendleft(job)
+                            watch.lose(job, cause)
+                            continue
+                        outcome = failed(cause=cause, host=loss.thing)
+                    except Exception as error:
+                        outcome = failed(cause=str(error), stop=isinstance(error, OSError), host=host.name)
+                    outcomes[job.address] = outcome
+                    if outcome.stop:
+                        cause = f"{outcome.cause} (on host {outcome.host})"
+                        failure = MeasureError(str(results.root), cause, "free some room, then call it again")
+                    watch.end(job, outcome, there=False)
+        finally:
+            halted.set()
     if failure:
         raise failure
     done = tuple(outcomes[job.address] for job in jobs if job.address in outcomes)

@@ -1,7 +1,7 @@
-"""Merge the files of several generators that shared a load into those of one: histograms added, percentiles anew.
+"""Merge the files of several generators that shared a load into those of one.
 
-Counts are added bucket by bucket: all histograms are recorded in nanoseconds with the same digits. A percentile is
-taken from the sum and never averaged. Values without a histogram (lag, the verdict) are the worst generator's.
+Histograms are added bucket by bucket, for all are recorded in nanoseconds with the same digits: a percentile is taken
+from their sum and never averaged. Values without a histogram (lag, the verdict) are the worst generator's.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
 from runners.readers import hdr_log
-from runners.readers.load_json import INTERVAL_NAMES, KINDS, LEVEL_NAMES
 from runners.readers.requests_log import merged_requests
-from runners.readers.samples import Samples
-from runners.storage.step_folder import StepFolder
+from runners.storage.step_folder import StepFolder, write_json
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-_OF_ALL = (*KINDS, hdr_log.CENSORED)
-_SUMS = ("cpu_user_s", "cpu_system_s", "held", "rested", "unstamped")
+#: Fields of a report that are the same in all.
+_OF_ANY = ("schema", "version", "command", "url", "mode", "arrival", "queue", "warmup_s", "duration_s")
 _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
@@ -37,9 +35,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
         whole.requests.write_bytes(merged_requests([part.requests for part in parts], start_unix_us))
         for part in parts:
             part.requests.unlink()  # every row of it is in the merged log
-    report = merged_report(reports, hdr_log.read_hdr_log(whole.hlog), start_unix_us)
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in report.items())
-    whole.load_json.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+    write_json(whole.load_json, merged_report(reports, start_unix_us))
     for name in ("console", "generator_stderr"):
         texts = (getattr(part, name).read_text(encoding="utf-8", errors="replace") for part in parts)
         getattr(whole, name).write_text("\n".join(texts), encoding="utf-8")
@@ -67,16 +63,11 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
     with to.open("w", encoding="utf-8") as out:
         for line in heads:
             out.write(_STARTS.sub(lambda match: f"#[{match[1]}Time: {start}", line) + "\n")
-        for (at, tag), several in sorted(intervals.items(), key=lambda item: (item[0][0], _order(item[0][1]))):
+        for (at, tag), several in sorted(intervals.items(), key=lambda interval: interval[0][0]):
             lengths, maxima, histograms = zip(*several, strict=True)
             whole, length, most = added(histograms), max(lengths), max(maxima)
             out.write(f"Tag={tag},{at:.3f},{length:.3f},{most:.3f},{whole.encode().decode('ascii')}\n")
         out.writelines(f"{note}\n" for note in notes)
-
-
-def _order(tag: str) -> tuple[int, str]:
-    kind = re.split("[_:@]", tag)[0]
-    return (_OF_ALL.index(kind) if kind in _OF_ALL else len(_OF_ALL), tag)
 
 
 def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
@@ -101,64 +92,47 @@ def counts_of(histogram: HdrHistogram) -> Any:
     return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
-def merged_report(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, start_unix_us: int) -> dict[str, Any]:
-    """Return the JSON report of all generators as if one had sent the load; see `runners/loadgen/docs/json.md`."""
+def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:
+    """Return what no log holds of a load that generators shared: counts, rates, failures and their lateness.
+
+    Its fields are those of one generator's report (`runners/loadgen/docs/json.md`).
+    """
     first = reports[0]
     elapsed_s = max(report["elapsed_s"] for report in reports)
-    ranges = [report["offered_rps_range"] for report in reports]
     document = {
-        **{name: first[name] for name in ("schema", "version", "command", "url", "mode", "arrival", "queue")},
+        **{name: first[name] for name in _OF_ANY},
         "start_unix_us": start_unix_us,
         "end_unix_us": start_unix_us + int(elapsed_s * 1e6),
-        **{name: sum(report[name] for report in reports) for name in ("threads", "connections")},
-        "share": None,
-        "offered_rps_range": None if None in ranges else [sum(limits[end] for limits in ranges) for end in (0, 1)],
-        **{name: first[name] for name in ("warmup_s", "duration_s")},
         "elapsed_s": elapsed_s,
-        **_fields(reports, log, ""),
+        **{name: sum(report[name] for report in reports) for name in ("threads", "connections", "requests_dropped")},
+        **_counts(reports),
+        "intervals": _intervals(reports),
+        "generator": _generator(reports),
+        "interrupted": any(report["interrupted"] for report in reports),
+        "failure": next((report["failure"] for report in reports if report["failure"]), None),
     }
     if first.get("targets"):
-        document["interleave"] = first["interleave"]
         document["targets"] = [
-            {
-                **_fields([report["targets"][place] for report in reports], log, hdr_log.TARGET + target["name"]),
-                **{name: target[name] for name in ("name", "url", "weight")},
-                "connections": sum(report["targets"][place]["connections"] for report in reports),
-            }
+            {**_counts([report["targets"][place] for report in reports]), "name": target["name"], "url": target["url"]}
             for place, target in enumerate(first["targets"])
         ]
-    document["requests_dropped"] = sum(report["requests_dropped"] for report in reports)
-    document["interrupted"] = any(report["interrupted"] for report in reports)
-    document["failure"] = next((report["failure"] for report in reports if report["failure"]), None)
     return document
 
 
-def _fields(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> dict[str, Any]:
-    """Return the fields of a target, or of all targets together; `suffix` ends the target's tags of the log."""
-
-    def pair(part: str) -> dict[str, Any]:
-        waiting = Samples.empty() if part else _samples(log, hdr_log.CENSORED, suffix)
-        response, service = (_samples(log, kind + part, suffix) for kind in KINDS)
-        return {KINDS[0]: _distribution(response, waiting), KINDS[1]: _distribution(service, Samples.empty())}
-
-    tags = {hdr_log.untargeted(tag) for tag in log.kinds if tag.endswith(suffix)}
-    parts = sorted(tag.removeprefix(KINDS[0]) for tag in tags if tag.startswith(KINDS[0]))
-    whole = pair("")
+def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the rates, counts, failures and waits of a target, or of all targets together."""
+    rates = {name: [report[name] for report in reports] for name in ("offered_rps", "achieved_rps")}
+    counts = {name: Counter[str]() for name in ("requests", "bytes", "status", "errors")}
+    for name, whole in counts.items():
+        for report in reports:
+            whole.update(report[name])
     return {
-        **{name: _sum(report[name] for report in reports) for name in ("offered_rps", "achieved_rps")},
-        "loaded_s": max(report["loaded_s"] for report in reports),
-        **{name: _added(reports, name) for name in ("requests", "bytes", "status", "errors")},
+        **{name: None if None in several else sum(several) for name, several in rates.items()},
+        **counts,
         "failures": _failures(reports),
         "shortfall": "; ".join(dict.fromkeys(filter(None, (report.get("shortfall") for report in reports)))) or None,
         **{name: sum(report.get(name, 0) for report in reports) for name in ("connects", "reconnects", "closed_idle")},
         **{name: _worst(report.get(name) for report in reports) for name in _WAITS},
-        "latency_us": whole,
-        "latency_us_by_class": {part[1:]: pair(part) for part in parts if part.startswith("_")},
-        "latency_us_by_operation": {part[1:]: pair(part) for part in parts if part.startswith(":")},
-        "latency_us_by_clock": {reports[0]["generator"]["receive_clock"]: whole},
-        "intervals": _intervals(reports, log, suffix),
-        "generator": _generator(reports),
-        "objectives": [],
     }
 
 
@@ -177,93 +151,35 @@ def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
     known = [summary for summary in times if summary]
     if not known:
         return None
-    highest = {name: max(summary[name] for summary in known) for name in known[0] if name != "count"}
-    return {"count": sum(summary["count"] for summary in known), **highest}
+    highest = {name: max(summary[name] for summary in known) for name in known[0]}
+    return highest | {"count": sum(summary["count"] for summary in known)}
 
 
-def _samples(log: hdr_log.HdrLog, tag: str, suffix: str) -> Samples:
-    return Samples.merge(
-        interval.samples
-        for interval in log.intervals
-        if hdr_log.untargeted(interval.kind) == tag and interval.kind.endswith(suffix)
-    )
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known else sum(filter(None, known))
-
-
-def _added(reports: Sequence[Mapping[str, Any]], section: str) -> dict[str, int]:
-    whole = Counter[str]()
-    for report in reports:
-        whole.update(report[section])
-    return dict(whole)
-
-
-def _distribution(samples: Samples, waiting: Samples) -> dict[str, Any]:
-    """Return a distribution for the report; requests without a response count with the time that they waited."""
-    whole = Samples.merge([samples, waiting])
-    frame = samples.percentiles("", waiting)
-    at = dict(zip(frame["percentile"], zip(frame["value_us"], frame["at_least"], strict=True), strict=True))
-    spread = np.average((whole.values_us - whole.mean_us) ** 2, weights=whole.counts) ** 0.5 if whole.total else 0.0
-    return {
-        "count": whole.total,
-        "censored": waiting.total,
-        "min": float(whole.values_us[0]) if whole.total else 0.0,
-        "mean": whole.mean_us if whole.total else 0.0,
-        "stdev": float(spread),
-        **{name: float(at[level][0]) if at else 0.0 for name, level in LEVEL_NAMES.items()},
-        "at_least": [name for name, level in LEVEL_NAMES.items() if at and at[level][1]],
-    }
-
-
-def _intervals(reports: Sequence[Mapping[str, Any]], log: hdr_log.HdrLog, suffix: str) -> list[dict[str, Any]]:
+def _intervals(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     by_second: dict[float, list[Mapping[str, Any]]] = {}
     for report in reports:
         for second in report["intervals"]:
             by_second.setdefault(second["t_s"], []).append(second)
-    logged: dict[tuple[float, str], list[Samples]] = {}
-    for interval in log.intervals:
-        kind = hdr_log.untargeted(interval.kind)
-        if kind in KINDS and interval.kind.endswith(suffix):
-            logged.setdefault((int(interval.t_s + hdr_log.ROUNDED_S), kind), []).append(interval.samples)
     return [
         {
             "t_s": t_s,
             "duration_s": max(second["duration_s"] for second in several),
             **{name: sum(second[name] for second in several) for name in ("sent", "completed", "errors")},
-            **{kind: _second(Samples.merge(logged.get((round(t_s), kind), ()))) for kind in KINDS},
             "lag_max_us": list(map(max, zip(*(second["lag_max_us"] or () for second in several), strict=True))) or None,
         }
         for t_s, several in sorted(by_second.items())
     ]
 
 
-def _second(samples: Samples) -> dict[str, Any]:
-    levels = {name.removesuffix("_us"): name for name in INTERVAL_NAMES}
-    at = {of: samples.percentile(LEVEL_NAMES[name]) if samples.total else 0.0 for name, of in levels.items()}
-    return {"count": samples.total, **at}
-
-
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the generators' reports on themselves: processor time together, lag and verdict of the worst."""
     own = [report["generator"] for report in reports]
     worst = min(own, key=lambda about: (about["kept_up"], about["kept_up_to"] or 0.0, -about["lag_us"]["p99"]))
-    completed = sum(report["requests"]["completed"] for report in reports)
-    cpu_s = sum(generator["cpu_user_s"] + generator["cpu_system_s"] for generator in own)
-    clocks = dict.fromkeys(worst["cpu_us_per_request_by_clock"])
-    lags = {name: max(generator["lag_us"][name] for generator in own) for name in worst["lag_us"] if name != "count"}
     several = f"of {len(own)} generators the worst " if len(own) > 1 else ""
     return {
-        **{name: sum(about[name] for about in own) for name in _SUMS},
-        "cpu_us_per_request_by_clock": clocks | {worst["receive_clock"]: cpu_s * 1e6 / max(1, completed)},
-        "peak_memory_bytes": max(generator["peak_memory_bytes"] for generator in own),
-        "lag_us": {"count": sum(generator["lag_us"]["count"] for generator in own), **lags},
-        "coalesce_us": worst["coalesce_us"],
-        **{name: max(generator.get(name, 0.0) for generator in own) for name in ("stalled_s", "longest_stall_s")},
-        "kept_up": all(generator["kept_up"] for generator in own),
-        "kept_up_to": worst["kept_up_to"],
+        **{name: sum(about[name] for about in own) for name in ("cpu_user_s", "cpu_system_s", "held")},
+        **{name: worst[name] for name in ("coalesce_us", "kept_up", "kept_up_to")},
+        "lag_us": _worst(about["lag_us"] for about in own),
         "verdict": several + worst["verdict"],
-        **{name: " and ".join(sorted({generator[name] for generator in own})) for name in ("io", "receive_clock")},
+        "receive_clock": " and ".join(sorted({about["receive_clock"] for about in own})),
     }

@@ -1,8 +1,7 @@
-"""Send one load by several generators: each its share of one schedule, all from one agreed instant on.
+"""Send one load by several generators: each its share of one schedule, all from one instant on.
 
-Hosts agree on the instant by their wall clocks. The four stamps of an exchange and the choice of the exchange with the
-least delay are NTP's (D. Mills et al., RFC 5905, sections 8 and 10): whatever the asymmetry of a path, the true offset
-lies within half of the delay of the offset that an exchange shows.
+Hosts agree on the instant by their wall clocks, which are compared by NTP's four stamps (D. Mills et al., RFC 5905,
+sections 8 and 10): the true offset lies within half of the delay of the offset that an exchange shows.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -38,6 +37,11 @@ from runners.trial.activity import StallWitness, watched_by
 from runners.trial.faults import parse_counters
 from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from runners.fleet.workers import RemoteSeat
+
+Seat: TypeAlias = "LocalSeat | RemoteSeat"
 
 #: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
 LEADS_S = (2.0, 6.0, 18.0)
@@ -89,24 +93,9 @@ class Part:
     files: dict[str, bytes]
 
 
-class Seat(Protocol):
-    """A place for one generator on some host."""
-
-    @property
-    def name(self) -> str: ...
-    def look(self, urls: Sequence[str]) -> NetworkRecord:
-        """Measure round trips to the servers by connecting a few times."""
-
-    def clock(self) -> ClockRecord:
-        """Return the host's wall clock against ours."""
-
-    def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
-
-
 @dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place on this host, whose clock, telemetry and stall witness are those of the server."""
+    """A place for a generator on this host, whose clock, telemetry and stall witness are those of the server."""
 
     name: str
     generator: Generator | None = None
@@ -114,12 +103,15 @@ class LocalSeat:
     taskset: Path | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
+        """Measure round trips to the servers by connecting a few times; on the loopback there is none."""
         return NetworkRecord()
 
     def clock(self) -> ClockRecord:
+        """Return the host's wall clock against ours."""
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
+        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
         assert self.generator is not None, "the sender says which"
         return send_share(order, self.generator, self.name, halted.is_set, self.cpus, self.taskset)
 
@@ -332,33 +324,28 @@ def _sent(
 
     Raises the failure of the first generator that failed, but a LostHostError before all others.
     """
-    halted, changed, stopped = threading.Event(), threading.Event(), False
-    first: list[Future[Part]] = []
+    halted, stopped, failures = threading.Event(), False, list[BaseException]()
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
+        futures = [pool.submit(seat.send, order, halted) for seat, order in zip(seats, orders, strict=True)]
+        left, begin, ticks = {*futures}, time.monotonic(), 0
         try:
-            futures = [pool.submit(seat.send, order, halted) for seat, order in zip(seats, orders, strict=True)]
-            for future in futures:
-                future.add_done_callback(lambda _: changed.set())
-            begin, ticks = time.monotonic(), 0
-            while not all(future.done() for future in futures):
-                if not first and (first := [future for future in futures if future.done() and future.exception()]):
-                    halted.set()
+            while left:
                 elapsed_s = time.monotonic() - begin
                 if elapsed_s >= ticks * TICK_S:
                     ticks += 1
                     if not halted.is_set() and not tick(0, elapsed_s):
                         stopped = True
                         halted.set()
-                changed.wait(max(0.0, ticks * TICK_S - elapsed_s))
-                changed.clear()
+                ended, left = wait(left, max(0.0, ticks * TICK_S - elapsed_s), FIRST_COMPLETED)
+                failures += filter(None, (future.exception() for future in ended))
+                if failures:
+                    halted.set()
         except BaseException:
             halted.set()
             raise
-        failures = [failure for future in (*first, *futures) if (failure := future.exception())]
-        # a host that is gone is the cause of other failures, and the first failure that of unfinished parts
-        for failure in sorted(failures, key=lambda error: not isinstance(error, LostHostError)):
-            raise failure
-        return [future.result() for future in futures], stopped
+    if failures:  # a host that is gone is the cause of other failures, and the first failure that of unfinished parts
+        raise min(failures, key=lambda error: not isinstance(error, LostHostError))
+    return [future.result() for future in futures], stopped
 
 
 def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:

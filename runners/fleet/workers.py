@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Future, LocalCluster, Security, SpecCluster, Worker, WorkerPlugin
+from distributed import Client, Future, LocalCluster, SpecCluster, Worker, WorkerPlugin
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
@@ -34,7 +34,6 @@ from runners.toolchain.tools import TRUEPACE
 
 SERVER, GENERATOR = "server", "generator"
 SLOTS = {SERVER: 1, GENERATOR: 1}
-_ROLES = ("client", "scheduler", "worker")  # of dask
 #: A host may have a server's task, a generator's, and a short one at the same time.
 THREADS = 3
 LEASE_S = 8.0
@@ -79,13 +78,14 @@ class Tls:
     cert: Path
     key: Path
 
-    def security(self) -> Security:
-        """Return dask's settings for them. Raises PlanError for a file that is not there."""
+    def settings(self) -> dict[str, object]:
+        """Return dask's settings for them, which reach the hosts too. Raises PlanError for a file that is not there."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
-        files = {f"tls_{role}_{of}": str(getattr(self, of)) for role in _ROLES for of in ("cert", "key")}
-        return Security(tls_ca_file=str(self.ca), require_encryption=True, **files)
+        at, roles = "distributed.comm.tls", ("client", "scheduler", "worker")
+        files = {f"{at}.{role}.{of}": str(getattr(self, of)) for role in roles for of in ("cert", "key")}
+        return {f"{at}.ca-file": str(self.ca), "distributed.comm.require-encryption": True, **files}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
 
 
 def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
-    """Set dask up without retries until the stack is closed; the files of `tls` reach the hosts with its settings."""
+    """Set dask up without retries, and with the files of `tls`, until the stack is closed."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
@@ -253,12 +253,8 @@ def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
         "distributed.worker.memory.terminate": False,
         "distributed.diagnostics.nvml": False,
     }
-    if tls is not None:
-        at = "distributed.comm.tls"
-        roles = {f"{at}.{role}.{of}": str(getattr(tls, of)) for role in _ROLES for of in ("cert", "key")}
-        settings |= {f"{at}.ca-file": str(tls.ca), "distributed.comm.require-encryption": True, **roles}
     stack = contextlib.ExitStack()
-    stack.enter_context(dask.config.set(settings))
+    stack.enter_context(dask.config.set(settings | (tls.settings() if tls else {})))
     return stack
 
 
@@ -266,9 +262,9 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     """Return the fleet of a scheduler that runs already. Raises PlanError where none responds."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
-    stack = _quiet()
+    stack = _quiet(tls)
     try:
-        client = Client(scheduler, security=tls.security() if tls else None, timeout=CONNECT_S, set_as_default=False)
+        client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
         stack.close()
         cause = f"it does not respond ({error})"
@@ -279,15 +275,15 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
     """Return a fleet of workers on this machine, on its loopback: for tests."""
-    security, stack = tls.security() if tls else None, _quiet()
+    stack = _quiet(tls)
     cluster = stack.enter_context(
         LocalCluster(
             n_workers=hosts, threads_per_worker=THREADS, processes=processes, host="127.0.0.1", resources=SLOTS,
-            security=security, protocol="tls://" if security else "tcp://", memory_limit=0, dashboard_address=None,
+            protocol="tls://" if tls else "tcp://", memory_limit=0, dashboard_address=None,
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "dashboard": False},
         )
     )  # fmt: skip
-    client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
+    client = stack.enter_context(Client(cluster, set_as_default=False))
     return Fleet(client, tls, stack)
 
 
@@ -297,7 +293,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
     Raises PlanError where a host can't be reached.
     """
-    security, stack = tls.security() if tls else None, _quiet(tls)
+    stack = _quiet(tls)
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
     reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}
@@ -312,8 +308,8 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
         host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
     try:
-        cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab", security=security))
-        client = stack.enter_context(Client(cluster, security=security, set_as_default=False))
+        cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
+        client = stack.enter_context(Client(cluster, set_as_default=False))
     except Exception as error:  # asyncssh, the system and dask have errors of their own
         stack.close()
         cause = f"they can't be started ({type(error).__name__}: {error})"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from runners.readers import units
-from runners.storage.step_folder import EITHER_NAME, present_name
+from runners.storage.step_folder import EITHER_NAME, FORMER_NAME
 
 TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
@@ -40,7 +40,7 @@ class CommandLine:
     @property
     def tool(self) -> str:
         """The program's name: wrk, wrk2 or truepace; a binary called `wrk` may be wrk2."""
-        return present_name(self.program.rpartition("/")[2])
+        return self.program.rpartition("/")[2].replace(FORMER_NAME, "truepace")
 
 
 def find_command(line: str) -> CommandLine | None:

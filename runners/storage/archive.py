@@ -1,12 +1,7 @@
 """The archive: a run in few small files, the form in which reference results are kept.
 
-    manifest.json, conclusions.json, report.md, figures/    as in every run folder
-    steps.archive                                           every step: its record, its frames, its console
-
-steps.archive begins with MAGIC, the CRC-32 of all that follows it, and the length of a compressed list in JSON: the
-records, and of every frame the number of rows of each step and how its columns are written. Behind it are the columns
-of all steps (columns.py), then the texts of columns of a name, which frames share. A step of an archive is a
-`StepFolder` whose frames and console come from there; its raw files are not there.
+steps.archive has the record, the frames and the console of every step, in the format that runners/docs/0027-archives.md
+describes; a step of it is a `StepFolder` without raw files.
 """
 
 from __future__ import annotations

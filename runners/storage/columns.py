@@ -1,10 +1,6 @@
 """Columns of a table in few bytes: each takes the coding, the base and the order in which it is smallest.
 
-A column becomes whole numbers: texts their places in a sorted list, decimal numbers multiples of a power of ten, times
-of three significant digits places in the sequence of such numbers, other numbers places among their values, or their
-bits. Of these another column is taken off where the two are alike (`base`, of the same row or of the row before), rows
-of one text are put together (`group`), differences are taken (`delta`); their bytes, the lowest of all first, are then
-compressed by LZMA. What is read is equal to what was written, to the bit.
+runners/docs/0027-archives.md describes codings and orders. What is read is equal to what was written, to the bit.
 """
 
 from __future__ import annotations
@@ -12,12 +8,13 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from msgspec.structs import replace
 
 Whole = npt.NDArray[np.int64]
 
@@ -31,8 +28,7 @@ GROUPS = 200  # texts by which rows are put together, at most
 WINDOW = 1 << 24  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a column is written.
 
     `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: what its lowest number was before 1 was made
@@ -52,12 +48,6 @@ class Column:
     bytes: int = 0
     place: int = 0
     values: tuple[str, int, int] = ("", 0, 0)  # of RANK: their coding, how many and how many bytes
-
-    def as_json(self) -> dict[str, Any]:
-        return {key: value for key, value in asdict(self).items() if value != getattr(_PLAIN, key)}
-
-
-_PLAIN = Column("", "", "")
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
@@ -82,7 +72,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
         column = replace(column, bytes=len(packed), place=list(frame.columns).index(name))
         written[str(name)] = column, codes
         parts += [packed, values]
-    return [column.as_json() for column, _ in written.values()], b"".join(parts)
+    return [msgspec.to_builtins(column) for column, _ in written.values()], b"".join(parts)
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
@@ -93,7 +83,7 @@ def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: 
     read: dict[str, Any] = {}
     at = 0
     for about in columns:
-        column = Column(**{**about, "values": tuple(about.get("values", _PLAIN.values))})
+        column = msgspec.convert(about, Column)
         numbers = _numbers(expanded(data[at : at + column.bytes]), rows, column.width)
         at += column.bytes
         own = _restored(column, numbers, codes)
@@ -103,7 +93,7 @@ def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: 
             read[column.name] = pa.DictionaryArray.from_arrays(places, texts[column.name]).cast(pa.large_string())
             continue
         coding, count, size = column.values
-        values = _values(coding, _numbers(expanded(data[at : at + size]), count, 8), "float64") if count else None
+        values = _values(coding, _numbers(expanded(data[at : at + size]), count, 8)) if count else None
         at += size
         read[column.name] = _typed(column, own, values)
     table = {name: value for name, value in read.items() if isinstance(value, pa.Array)}
@@ -133,7 +123,6 @@ def _smallest(
     name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
     """Return the smallest form of a column that is found step by step, its whole numbers and its list of values."""
-    forms = list(_forms(name, values, texts))
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}
@@ -143,21 +132,23 @@ def _smallest(
         numbers = _ordered(column, codes[some], parts)
         return len(compressed(_bytes(numbers, _width(numbers)), quick=True)) + len(list_of_values)
 
-    def best(choices: Iterable[tuple[Column, Whole, bytes]]) -> tuple[Column, Whole, bytes]:
-        return min(choices, key=size)
+    def best(forms: Iterable[tuple[Column, Whole, bytes]], *changes: dict[str, Any]) -> tuple[Column, Whole, bytes]:
+        return min(
+            (
+                (replace(column, delta=delta, **change), codes, list_of_values)
+                for column, codes, list_of_values in forms
+                for change in changes
+                for delta in (False, True)
+            ),
+            key=size,
+        )
 
-    column, codes, list_of_values = best(
-        (replace(column, delta=delta), codes, listed) for column, codes, listed in forms for delta in (False, True)
-    )
+    form = best(_forms(name, values, texts), {})
+    column = form[0]
     alike = [key for key, (other, _) in others.items() if other.coding == column.coding != BITS]
     groups = [key for key, (other, own) in others.items() if other.coding == TEXT and own.max(initial=0) <= GROUPS]
-    bases = [("", False), *((key, before) for key in alike for before in (False, True))]
-    based = [
-        replace(column, base=base, before=before, delta=delta) for base, before in bases for delta in (False, True)
-    ]
-    column, _, _ = best((option, codes, list_of_values) for option in based)
-    grouped = [replace(column, group=group, delta=delta) for group in ("", *groups) for delta in (False, True)]
-    column, _, _ = best((option, codes, list_of_values) for option in grouped)
+    form = best([form], {}, *({"base": key, "before": before} for key in alike for before in (False, True)))
+    column, codes, list_of_values = best([form], {}, *({"group": key} for key in groups))
     width = _width(_ordered(column, codes, {key: own for key, (_, own) in others.items()}))
     return replace(column, width=width), codes, list_of_values
 
@@ -239,7 +230,7 @@ def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np
     return np.where(power < 0, numbers / tens, numbers * tens)
 
 
-def _values(coding: str, differences: Whole, kind: str) -> npt.NDArray[Any]:
+def _values(coding: str, differences: Whole) -> npt.NDArray[Any]:
     codes = np.cumsum(differences)
     return codes.view(np.float64) if coding == BITS else _of_codes(coding, codes)
 

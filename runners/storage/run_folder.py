@@ -23,7 +23,7 @@ from runners import ROOT
 from runners.errors import PlanError
 from runners.storage.archive import Archive
 from runners.storage.schema import StepRecord, write_record
-from runners.storage.step_folder import PARTIAL, Inside, StepFolder, StoreError, present_name, write_json
+from runners.storage.step_folder import PARTIAL, Inside, StepFolder, StoreError, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +124,7 @@ class RunFolder:
     def manifest(self) -> dict[str, Any]:
         """Return manifest.json as a dict. Raises StoreError when it can't be read."""
         try:
-            value: dict[str, Any] = json.loads(present_name(self.manifest_path.read_text(encoding="utf-8")))
+            value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
             return value
         except (OSError, ValueError) as error:
             remedy = "the run can't be used; make it again"
@@ -216,24 +216,8 @@ PRUNED = ".pruned"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """Which runs to remove: those for which every condition that is set holds.
-
-    `keep`: so many later runs of the same experiment and parameters, on the same kind of machine, are complete.
-    """
-
-    older_than_days: float | None = None
-    keep: int | None = None
-    incomplete: bool = False
-
-    def __post_init__(self) -> None:
-        if self.older_than_days is None and self.keep is None and not self.incomplete:
-            raise PlanError("lab prune", "no policy was given", "give --older-than DAYS, --keep N or --incomplete")
-
-
-@dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A run that a policy removes. `result`: it is the result of a campaign, which would measure it again."""
+    """A run to be removed. `result`: it is the result of a campaign, which would measure it again."""
 
     folder: RunFolder
     status: str
@@ -248,8 +232,17 @@ class GivenUp:
         return f"{self.bytes / 1e6:>9.1f} MB  {self.age_days:>6.1f} days  {self.status:<11}  {self.folder.name}{note}"
 
 
-def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Iterator[GivenUp]:
-    """Yield the runs below a folder that a policy removes, oldest first, without those that are being measured."""
+def given_up(
+    root: Path, older_than_days: float | None = None, keep: int | None = None, incomplete: bool = False,
+    now_unix_s: float | None = None,
+) -> Iterator[GivenUp]:  # fmt: skip
+    """Yield the runs below a folder for which every given condition holds, oldest first; none that is being measured.
+
+    `keep`: so many later runs of the same experiment and parameters, on the same kind of machine, are complete. Raises
+    PlanError without any condition.
+    """
+    if older_than_days is None and keep is None and not incomplete:
+        raise PlanError("lab prune", "no policy was given", "give --older-than DAYS, --keep N or --incomplete")
     now_unix_s = time.time() if now_unix_s is None else now_unix_s
     manifests: list[tuple[float, RunFolder, dict[str, Any]]] = []
     for folder in runs(root):
@@ -263,9 +256,9 @@ def given_up(root: Path, policy: Policy, now_unix_s: float | None = None) -> Ite
         alike = json.dumps([manifest.get("experiment"), manifest.get("parameters"), kind], sort_keys=True)
         age_days = (now_unix_s - started_s) / DAY_S
         if not (
-            (policy.older_than_days is not None and age_days <= policy.older_than_days)
-            or (policy.keep is not None and later[alike] < policy.keep)
-            or (policy.incomplete and complete)
+            (older_than_days is not None and age_days <= older_than_days)
+            or (keep is not None and later[alike] < keep)
+            or (incomplete and complete)
             or _measured_now(manifest)
         ):
             result = complete and "address" in manifest

@@ -1,4 +1,4 @@
-"""The typed record of a trial (step.json); records of earlier labs are converted into it.
+"""The typed record of a trial (step.json).
 
 None, an empty text and an empty tuple stand for what does not apply to a trial or is not known.
 """
@@ -382,7 +382,6 @@ def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
 def record_of(document: Mapping[str, Any]) -> StepRecord:
     """Convert step.json. Raises StoreError for another version, and for a value that a field can't have."""
     name = f"step {document.get('name', '')!r}"
-    document = {**_of_earlier_labs(document), **document}
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
         cause = f"its record is of {schema}, and this version of the lab reads {SCHEMA}"
         raise StoreError(name, cause, "run it again, or report it with the version that measured it")
@@ -390,22 +389,6 @@ def record_of(document: Mapping[str, Any]) -> StepRecord:
         return msgspec.convert({key: value for key, value in document.items() if value is not None}, StepRecord)
     except msgspec.ValidationError as error:
         raise StoreError(name, f"its record can't be read ({error})", "run it again") from error
-
-
-#: Beginnings of the reasons in records that had no field `ended`.
-_ENDINGS = {"the server died": Ended.DIED, "skipped: ": Ended.SKIPPED, "interrupted": Ended.INTERRUPTED}
-
-
-def _of_earlier_labs(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields that records of earlier labs did not have, concluded from their other fields."""
-    reasons = document.get("invalid_reasons") or ()
-    endings = [ended for reason in reasons for begins, ended in _ENDINGS.items() if str(reason).startswith(begins)]
-    fields: dict[str, Any] = {"ended": endings[0].value} if endings else {}
-    drawn, held = ((document.get("loop") or {}).get(name) or 0 for name in ("drawn_keys", "held_keys"))
-    half = document.get("workload") == "get-half" and document.get("engine") != "external"
-    if half or 0 < held < drawn:
-        fields["expected_status"] = ["404"]
-    return fields
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:

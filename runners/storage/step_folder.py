@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,8 @@ if TYPE_CHECKING:
 
 #: The end of the name of a step's folder until the step is complete.
 PARTIAL = ".partial"
-#: What truepace, the load generator, was called before it had a name of its own.
+#: What truepace, the load generator, was called before it had a name of its own, and a pattern for both names.
 FORMER_NAME = "loadgen"
-_FORMER = re.compile(rf"(?<!//)\b{FORMER_NAME}\b(?!(?<=/{FORMER_NAME})/)")
-#: A pattern for both names that the load generator has printed of itself.
 EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
 
@@ -28,11 +25,6 @@ class StoreError(LabError):
     """A run folder that can't be used; the message names the folder, the cause and the remedy."""
 
     exit_code = Exit.USAGE
-
-
-def present_name(text: str) -> str:
-    """Replace the load generator's former name in a text, but not in the path of its crate or the host of a URL."""
-    return _FORMER.sub("truepace", text)
 
 
 def write_json(path: Path, value: object) -> None:
@@ -93,7 +85,7 @@ class StepFolder:
 
     @property
     def name(self) -> str:
-        return present_name(self.path.name.removesuffix(PARTIAL))
+        return self.path.name.removesuffix(PARTIAL)
 
     @property
     def archived(self) -> bool:
@@ -110,7 +102,7 @@ class StepFolder:
     def read_meta(self) -> dict[str, Any]:
         """Return step.json as a dict. Raises StoreError when it is missing or not JSON."""
         try:
-            value: dict[str, Any] = json.loads(present_name(self.meta.read_text(encoding="utf-8")))
+            value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
             return value
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error

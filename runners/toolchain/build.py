@@ -156,7 +156,7 @@ def locked(path: Path, say: Say) -> Iterator[None]:
 
 def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
-    force: bool,
+    force: bool = False,
 ) -> None:  # fmt: skip
     """Make products by a tool, unless they are there and their stamp is the wanted one. Raises ToolError."""
 
@@ -195,26 +195,21 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
 
 def fetch_profiler(say: Say) -> Path:
     """Return the folder with async-profiler's jars: of the lab's own servers, or filled by Maven. Raises ToolError."""
-    cache = tools.cache()
-    folder = cache / f"async-profiler-{ASYNC_PROFILER}"
+    folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
+    own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
+    if all(jar.exists() for jar in own):
+        return PROFILER_JARS
 
-    def complete(jars: Path) -> bool:
-        return all((jars / f"{part}.jar").exists() for part in PROFILER_PARTS)
-
-    for jars in (PROFILER_JARS, folder):
-        if complete(jars):
-            return jars
-    maven = tools.require_tool(*_MAVEN)
-    with locked(cache / "async-profiler.lock", say):
-        if complete(folder):
-            return folder
+    def fetch(maven: Path) -> None:
         say("fetching async-profiler (Maven)")
         folder.mkdir(exist_ok=True)
-        log, environment = cache / "async-profiler.log", dict(os.environ)
+        log, environment = tools.cache() / "async-profiler.log", dict(os.environ)
         for part in PROFILER_PARTS:
             artifact = f"-Dartifact=tools.profiler:{part}:{ASYNC_PROFILER}"
-            command = [str(maven.path), "-B", _COPY, artifact, f"-DoutputDirectory={folder}", "-Dmdep.stripVersion"]
+            command = [str(maven), "-B", _COPY, artifact, f"-DoutputDirectory={folder}", "-Dmdep.stripVersion"]
             run_build("async-profiler", command, folder, environment, "read the lines above", log, say, maven_stage)
+
+    _build(tools.cache() / "async-profiler.stamp", ASYNC_PROFILER, fetched, _MAVEN, fetch, say)
     return folder
 
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import tarfile
 import tempfile
-import time
 import urllib.request
 import zlib
 from http.client import HTTPException
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from runners.errors import ToolError
 from runners.toolchain import tools
-from runners.toolchain.build import SAID_EVERY_S, Say, locked, run_build, source_hash
+from runners.toolchain.build import Say, locked, run_build, source_hash
 
 REPOSITORY = "https://github.com/giltene/wrk2"
 #: The `source_hash` of the files of that commit.
@@ -22,7 +21,6 @@ SOURCES = "30681dad182b"
 _TARBALL = (".tar.gz", ".tgz", ".tar")
 _URL = ("http://", "https://", "file://")
 _TIMEOUT_S = 30.0
-_CHUNK_BYTES = 1 << 16
 _COMPILER = "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
 
 
@@ -65,7 +63,7 @@ def _sources(source: str, tree: Path, log: Path, say: Say) -> Path:
     path = Path(source).expanduser()
     try:
         if source.endswith(_TARBALL):
-            _unpack(source if source.startswith(_URL) else path, tree, say)
+            _unpack(source if source.startswith(_URL) else path, tree)
         elif path.is_dir() and not ((path / ".git").exists() or (path / "HEAD").is_file()):
             shutil.copytree(path, tree)
         else:
@@ -88,16 +86,12 @@ def _clone(source: str, tree: Path, log: Path, say: Say) -> None:
         run_build(f"wrk2 from {source}", [git, command, "--quiet", *words], tree, quiet, _elsewhere(), log, say)
 
 
-def _unpack(source: str | Path, tree: Path, say: Say) -> None:
+def _unpack(source: str | Path, tree: Path) -> None:
     """Unpack a tarball from a path or a URL. Raises OSError or TarError."""
     if isinstance(source, str):
-        packed, said_s = tree.with_name("packed"), time.monotonic()
+        packed = tree.with_name("packed")
         with urllib.request.urlopen(source, timeout=_TIMEOUT_S) as response, packed.open("wb") as file:  # noqa: S310 - a user's URL
-            while chunk := response.read(_CHUNK_BYTES):
-                file.write(chunk)
-                if time.monotonic() - said_s >= SAID_EVERY_S:
-                    said_s = time.monotonic()
-                    say(f"fetching wrk2: {file.tell() / 1e6:.1f} MB")
+            shutil.copyfileobj(response, file)
         source = packed
     with tarfile.open(source) as packed_files:
         packed_files.extractall(tree, filter="data")

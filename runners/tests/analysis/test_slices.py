@@ -30,8 +30,8 @@ GRAIN_S = 0.001
 SIMULATED = 60
 PLANTED = 0.1
 
-READS = ablations.SWITCHES["reads"].block("quick", 64)
-WRITES = ablations.SWITCHES["wal"].block("quick", 64)
+READS = ablations.SWITCHES["reads"].block("reads", "quick", 64)
+WRITES = ablations.SWITCHES["wal"].block("wal", "quick", 64)
 CHANGES = e05_sharded_cluster.compared(
     "changes", "", tuple(cluster.setting(each, 2) for each in cluster.CHANGES), "quick", 120, ()
 )

@@ -31,7 +31,7 @@ from runners.toolchain.build import Workshop
 from runners.toolchain.tools import ROOT
 
 #: Commands whose examples need nothing but what the folder below holds, and seconds; of some the first alone.
-RUN_HERE = ("experiments", "questions", "report", "audit", "runs", "history", "init", "export", "schema", "completion")
+RUN_HERE = ("experiments", "questions", "report", "audit", "runs", "history", "init", "export", "schema")
 FIRST_ALONE = ("keep", "compare", "build", "doctor", "prune", "dataset", "campaign")
 #: Commands that send a load: e2e/test_examples_of_help.py runs an example of each.
 LOADING = ("run", "load", "profile", "knee")
@@ -237,22 +237,15 @@ def test_a_wrong_file_is_a_users_mistake(
     assert ended.value.code == 0 or said.strip(), "what is wrong is said"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_given_a_script_that_completes(shell: str) -> None:
-    assert f"_LAB_COMPLETE={shell}_complete" in CliRunner().invoke(lab, ["completion", shell]).output
-
-
 def test_bash_completes_by_the_script_that_it_is_given(tmp_path: Path) -> None:
     program = Path(sys.executable).parent / "lab"
     if not program.exists() or shutil.which("bash") is None:
         pytest.skip("there is no bash, or `lab` is not installed with this Python")
-    script = tmp_path / "completion.bash"
-    script.write_text(CliRunner().invoke(lab, ["completion", "bash"]).output, encoding="utf-8")
     asked = 'COMP_WORDS=(lab comp); COMP_CWORD=1; _lab_completion lab; echo "${COMPREPLY[@]}"'
-    shell = f"source {script}; complete -p lab; {asked}"
+    shell = f'eval "$(_LAB_COMPLETE=bash_source lab)"; complete -p lab; {asked}'
     env = {"PATH": f"{program.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(["bash", "-c", shell], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].split() == ["compare", "completion"], done
+    assert done.stdout.splitlines()[-1].split() == ["compare"], done
     assert "_lab_completion lab" in done.stdout, "bash calls it for `lab`"
 
 

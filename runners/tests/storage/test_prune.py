@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from runners.cli import lab
 from runners.errors import PlanError
-from runners.storage.run_folder import DAY_S, Policy, RunFolder, finish_removals, given_up, remove_run
+from runners.storage.run_folder import DAY_S, RunFolder, finish_removals, given_up, remove_run
 
 NOW_S = 1_000 * DAY_S
 
@@ -26,8 +27,8 @@ def make(root: Path, name: str, age_days: float, status: str = "complete", **mor
     return run
 
 
-def names(root: Path, policy: Policy) -> list[str]:
-    return [run.folder.name for run in given_up(root, policy, NOW_S)]
+def names(root: Path, **conditions: Any) -> list[str]:
+    return [run.folder.name for run in given_up(root, now_unix_s=NOW_S, **conditions)]
 
 
 def test_all_that_is_given_must_hold(tmp_path: Path) -> None:
@@ -35,19 +36,19 @@ def test_all_that_is_given_must_hold(tmp_path: Path) -> None:
         make(tmp_path, f"age-{age}", age)
     make(tmp_path, "other", 50, parameters={"size": "full"})
     make(tmp_path, "cut-off", 45, "interrupted")
-    assert names(tmp_path, Policy(older_than_days=25)) == ["other", "cut-off", "age-40", "age-30"]
-    assert names(tmp_path, Policy(keep=2)) == ["cut-off", "age-40", "age-30", "age-20"], "other has none after it"
-    assert names(tmp_path, Policy(older_than_days=35, keep=1)) == ["cut-off", "age-40"]
-    assert names(tmp_path, Policy(incomplete=True)) == ["cut-off"]
+    assert names(tmp_path, older_than_days=25) == ["other", "cut-off", "age-40", "age-30"]
+    assert names(tmp_path, keep=2) == ["cut-off", "age-40", "age-30", "age-20"], "other has none after it"
+    assert names(tmp_path, older_than_days=35, keep=1) == ["cut-off", "age-40"]
+    assert names(tmp_path, incomplete=True) == ["cut-off"]
 
 
 def test_no_policy_is_refused_and_a_run_that_is_measured_is_kept(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="no policy was given"):
-        Policy()
+        names(tmp_path)
     make(tmp_path, "now", 1, "running", pid=os.getpid())
     make(tmp_path, "begun", 1, "running")
     make(tmp_path, "killed", 1, "running", pid=2**30)
-    assert names(tmp_path, Policy(older_than_days=0)) == ["killed"]
+    assert names(tmp_path, older_than_days=0) == ["killed"]
 
 
 @given(
@@ -63,7 +64,8 @@ def test_the_latest_are_kept_and_the_young(
         return
     for number, age in enumerate(ages):
         make(root, f"run-{number}", age)
-    kept = {*ages} - {ages[int(name[4:])] for name in names(root, Policy(None if days is None else days + 0.5, keep))}
+    older_than_days = None if days is None else days + 0.5
+    kept = {*ages} - {ages[int(name[4:])] for name in names(root, older_than_days=older_than_days, keep=keep)}
     young = {age for age in ages if days is not None and age <= days}
     assert kept == young | {*sorted(ages)[: keep or 0]}
 
@@ -84,7 +86,7 @@ def test_a_removal_that_is_cut_short_leaves_no_run_and_is_finished_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path, "old", 10)
-    (run,) = given_up(tmp_path, Policy(older_than_days=1), NOW_S)
+    (run,) = given_up(tmp_path, older_than_days=1, now_unix_s=NOW_S)
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -92,6 +94,6 @@ def test_a_removal_that_is_cut_short_leaves_no_run_and_is_finished_by_the_next(
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr("runners.storage.run_folder.shutil.rmtree", killed)
         remove_run(run)
-    assert names(tmp_path, Policy(older_than_days=0)) == []
+    assert names(tmp_path, older_than_days=0) == []
     finish_removals(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from runners.storage.run_folder import RunFolder, StoreError, runs, write_json
-from runners.storage.schema import GeneratorRecord, StepRecord
+from runners.storage.schema import StepRecord
 
 
 def a_run(root: Path) -> RunFolder:
@@ -65,30 +65,6 @@ def test_steps_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
 def test_a_step_name_is_a_plain_folder_name(tmp_path: Path, name: str) -> None:
     with pytest.raises(StoreError, match="small letters"):
         a_run(tmp_path).begin_step(name)
-
-
-def test_a_run_from_before_truepace_had_its_name_shows_it(tmp_path: Path) -> None:
-    run = a_run(tmp_path)
-    reported = {
-        "tools": {"loadgen": "0.1.0", "loadgen_sources": "abc"},
-        "parameters": {"generators": "blocking,epoll,loadgen,wrk2"},
-        "url": "http://loadgen:8080/loadgen/",
-    }
-    run.update_manifest(**reported)
-    command = ["runners/loadgen/target/release/loadgen", "-c1"]
-    step = run.begin_step("1x2000-loadgen-r1")
-    generator = GeneratorRecord(tool="loadgen", command=tuple(command))
-    run.commit_step(step, StepRecord(generator=generator, label="loadgen, round 1"))
-    (run.steps_path / "1x2000-truepace-r1").rename(run.steps_path / "1x2000-loadgen-r1")
-
-    manifest = run.manifest()
-    assert manifest["tools"] == {"truepace": "0.1.0", "loadgen_sources": "abc"}
-    assert manifest["parameters"]["generators"] == "blocking,epoll,truepace,wrk2"
-    assert manifest["url"] == reported["url"]
-    (kept,) = (step for step in run.complete() if step.name == "1x2000-truepace-r1")
-    meta = kept.read_meta()
-    assert (kept.name, meta["name"], meta["label"]) == (*["1x2000-truepace-r1"] * 2, "truepace, round 1")
-    assert meta["generator"] == {"tool": "truepace", "command": ["runners/loadgen/target/release/truepace", "-c1"]}
 
 
 def test_what_is_no_run_folder_is_named(tmp_path: Path) -> None:

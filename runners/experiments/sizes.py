@@ -1,0 +1,30 @@
+"""Read sizes.toml: how long the loads of the experiments last in each size."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from runners.design.ladder import AroundTheKnee
+from runners.design.load import Size
+
+
+@cache
+def _tables() -> Any:
+    return tomllib.loads(Path(__file__).with_name("sizes.toml").read_text(encoding="utf-8"))
+
+
+def sizes(experiment: str, blocks: str) -> dict[str, Size]:
+    """Return the lengths of one table, by size."""
+    return {name: Size(name, **fields) for name, fields in _tables()[experiment][blocks].items()}
+
+
+def ladders(experiment: str) -> dict[str, AroundTheKnee]:
+    """Return the searches and ladders of an experiment, by size."""
+    plans = {}
+    for name, fields in _tables()[experiment]["ladders"].items():
+        shares = {key: tuple(fields[key]) for key in ("shares", "profiled")}
+        plans[name] = AroundTheKnee(**{**fields, **shares})
+    return plans
