@@ -169,14 +169,12 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
     """Return the ids as rows of ASCII digits, those of one length together."""
-    texts, digits, first = [], 1, 0
-    while first < ids:
-        last = min(10**digits, ids)
-        for start in range(first, last, _CHUNK):
-            numbers = np.arange(start, min(start + _CHUNK, last), dtype=np.int64)
-            powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
+    texts = []
+    for digits in range(1, len(str(ids - 1)) + 1):
+        powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
+        for first in range(10 ** (digits - 1) if digits > 1 else 0, end, _CHUNK):
+            numbers = np.arange(first, min(first + _CHUNK, end), dtype=np.int64)
             texts.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
-        digits, first = digits + 1, 10**digits
     return tuple(texts)
 
 
@@ -190,31 +188,18 @@ def text_hash(keys: Bytes) -> Words:
 
 def murmur3(keys: Bytes, seed: int) -> Words:
     """Return MurmurHash3_x86_32 of each row; all rows have one length."""
-    length = keys.shape[1]
-    hashes = np.full(len(keys), seed, dtype=np.uint32)
-    whole = length // 4 * 4
-    for at in range(0, whole, 4):
-        hashes = _rotated(hashes ^ _mixed(_word(keys[:, at : at + 4])), 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    if whole < length:
-        hashes ^= _mixed(_word(keys[:, whole:]))
+    length, hashes = keys.shape[1], np.full(len(keys), seed, dtype=np.uint32)
+    words = np.pad(keys, ((0, 0), (0, -length % 4))).view("<u4").T
+    mixed = [_rotated(word * _C1, 15) * _C2 for word in words]
+    for word in mixed[: length // 4]:
+        hashes = _rotated(hashes ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    for word in mixed[length // 4 :]:  # a last one of fewer than four bytes
+        hashes ^= word
     hashes ^= np.uint32(length)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
     last: Words = hashes ^ (hashes >> np.uint32(16))
     return last
-
-
-def _word(part: Bytes) -> Words:
-    """Return up to four bytes a row as a number, the first the lowest."""
-    words = np.zeros(len(part), dtype=np.uint32)
-    for place, column in enumerate(part.T):
-        words |= column.astype(np.uint32) << np.uint32(8 * place)
-    return words
-
-
-def _mixed(word: Words) -> Words:
-    mixed: Words = _rotated(word * _C1, 15) * _C2
-    return mixed
 
 
 def _rotated(word: Words, by: int) -> Words:

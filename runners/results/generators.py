@@ -1,20 +1,26 @@
-"""Load generators: what one adds to the median, counts of a frozen server and costs; the network of their hosts."""
+"""Load generators: what one adds to the median, counts of a frozen server and costs; one load as two of them read it.
+
+Hosts of generators have a network and clocks of their own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Stall
 from runners.analysis.intervals import Bounded
+from runners.design.session import PAIRED
+from runners.design.two_generators import NAME, TRUEPACE, WRK2
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
 from runners.results.results import Results
 from runners.storage.schema import ShareRecord
 
-OURS = "truepace"
+OURS = TRUEPACE
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
 STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 #: Of the requests that the schedule makes wait, how many more or fewer may be counted.
@@ -154,3 +160,59 @@ def began_together(step: Step) -> tuple[bool, float]:
     off_us = max((abs(share.began_us) for share in shares), default=0.0)
     stepped = any(share.clock.stepped_us for share in shares if share.clock is not None)
     return off_us <= LATE_US and not stepped, off_us
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A percentile of one load as both generators read it: medians over common rounds, and what wrk2 adds."""
+
+    level: float
+    truepace_us: float
+    wrk2_us: float
+    added_us: Bounded
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwoReadings:
+    """The loads of both generators, and the differences: in the median, and in p99 where both may be quoted."""
+
+    loads: tuple[Step, ...]
+    rate_rps: float
+    connections: int
+    differences: tuple[Difference, ...]
+    tick_us: float | None
+
+    @property
+    def median(self) -> Difference:
+        return self.differences[0]
+
+
+def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
+    """Return the readings of both generators of one load; None where they have no round in common."""
+    paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
+    ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
+    differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]
+    if differences[0] is None:
+        return None
+    tick_us = next((tick for step in theirs if (tick := instrument.timer_tick_us(step)) is not None), None)
+    rate_rps, connections = facts.offered_rps(theirs[0]), theirs[0].record.connections or 1
+    return TwoReadings((*ours, *theirs), rate_rps, connections, tuple(filter(None, differences)), tick_us)
+
+
+def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
+    ours_us, theirs_us = (
+        {step.record.round: value.value for step in loads if (value := facts.quoted(step, level)) is not None}
+        for loads in (ours, theirs)
+    )
+    rounds = sorted(number for number in ours_us.keys() & theirs_us.keys() if number is not None)
+    added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
+    if added is None:
+        return None
+    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (ours_us, theirs_us))
+    return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
+
+
+def wrk2_was_absent(run: Run) -> bool:
+    """Return whether the load was left out, for wrk2 was not on the machine."""
+    return NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED)

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from runners.analysis import facts, instrument, loops
+from runners.analysis import facts, instrument
 from runners.analysis.comparison import Comparison
 from runners.analysis.instrument import Floor, Stall
 from runners.analysis.interleaved import comparisons
-from runners.analysis.loops import Loop
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.results.faults import Outage, outages
 from runners.results.ladders import Ladder, ladders
+from runners.results.loops import Loop, of_run
 from runners.results.stores import Store, stores
 from runners.results.trends import Trend, trends_of
 
@@ -48,7 +48,7 @@ class Results:
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """The closed loops of experiment 02."""
-        return tuple(loops.of_run(self.run))
+        return tuple(of_run(self.run))
 
     @cached_property
     def floors(self) -> tuple[Floor, ...]:
