@@ -61,11 +61,10 @@ class Comparison:
     each side was offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
 
     Of interleaved trials: `control`, the baseline's second process against its first. `reference`: the values of the
-    server that does nothing; `above`: by quantity and side, the change from it. `late`: starts in which the generator
-    was. `without_stalls`: the share of time that the percentile without the machine's stalls leaves out.
-    `carried_over`: by how much a request takes longer after each side. `between_starts`: the share of the primary
-    quantity's variance that lies between starts. `values`: by quantity and side, control included, the value in each
-    start, NaN where it was in none.
+    server that does nothing. `late`: starts in which the generator was. `without_stalls`: the share of time that the
+    percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer after each
+    side. `between_starts`: the share of the primary quantity's variance that lies between starts. `values`: by quantity
+    and side, control included, the value in each start, NaN where it was in none.
     """
 
     name: str
@@ -90,7 +89,6 @@ class Comparison:
     left_out: tuple[tuple[int, str], ...] = ()
     control: tuple[Row, ...] = ()
     reference: Mapping[str, float] = field(default_factory=dict)
-    above: Mapping[tuple[str, str], Bounded] = field(default_factory=dict)
     cpu_groups: str = ""
     without_stalls: float = math.nan
     carried_over: Mapping[str, float] = field(default_factory=dict)
@@ -117,25 +115,17 @@ class Comparison:
     @property
     def repeats(self) -> tuple[int, int]:
         """Starts, or runs, of the baseline and of the first treatment."""
-        names = (self.baseline, *self.treatments, self.baseline)[:2]
-        first, second = (len(self.failed.get(name, ())) for name in names)
-        return first, second
+        return len(self.failed.get(self.baseline, ())), len(self.failed.get(self.treatments[0], ()))
 
     @property
     def failing(self) -> dict[str, float]:
         """Sides of which so many responses fail that nothing else of them is compared, and the share."""
-        sides = (self.baseline, *self.treatments)
-        return failures.failing({name: self.failed[name] for name in sides if name in self.failed})
+        return failures.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
         """Estimate by how much more of a treatment's responses fail than of the baseline's, as a share of 1."""
         sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
         return failures.more(*sides, paired=self.interleaved)
-
-    @property
-    def inside(self) -> frozenset[tuple[str, str]]:
-        """Quantities and sides that lie within the instrument's floor."""
-        return frozenset(key for key, change in self.above.items() if not change.low > 0)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -178,11 +168,6 @@ class Comparison:
         """Return the row of all threads where it does not decide as this one of the threads that respond."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
-
-    @property
-    def busy(self) -> tuple[int, ...]:
-        """Starts in whose closed loops the generator, and not the server, may have been the limit."""
-        return self.late if self.form == Form.SLICES else ()
 
     @property
     def trusted(self) -> bool:

@@ -218,7 +218,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     shown = list(dict.fromkeys([*(name for name in first if name in by_quantity), *differ]))[:most]
 
     def value(row: Row, name: str, number: float) -> str:
-        least, mark = "at least " * (name in row.at_least), "*" * ((row.quantity.name, name) in comparison.inside)
+        least, mark = "at least " * (name in row.at_least), "*" * (name in row.at_most)
         return f"{least}{absolute(row.quantity, number)}{mark}"
 
     def cells(name: str) -> Iterator[str]:
@@ -237,7 +237,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
-    inside = any((name, side) in comparison.inside for name in shown for side in sides)
+    inside = any(row.at_most for name in shown for row in by_quantity[name])
     refused = {
         refusal_words(row.refused): row.quantity.label
         for name in shown for row in by_quantity[name]
@@ -316,7 +316,7 @@ def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
     if row.spill_over:
         yield "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        yield f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
+        yield f"; the generator was at its limit in {words.several(len(comparison.late), comparison.unit)}"
     if (whole := comparison.contradicting(row)) is not None:
         yield f"; with its background threads {whole.change}"
 
