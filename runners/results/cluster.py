@@ -283,7 +283,7 @@ ALIKE = 0.1
 @answering
 def alike(results: Results, *workloads: str) -> Answer | None:
     """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
-    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
+    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
     for event in (profiles.ALLOC, LOCK):
         if seen := _of_clients(results, event, workloads):
             apart = difference(seen[0][1], seen[1][1])
@@ -295,11 +295,10 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             if not within:
                 signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)
                 evidence.append(Measure.of("these two differ, where 10 points are the limit, by", signed, Unit.SHARE))
-            steps += [step.name for step, _ in seen]
+            steps += [step for step, _ in seen]
     if not verdicts:
         return None
-    verdict = all_parts(verdicts)
-    return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
+    return Answer.by(steps, Basis.PROFILES, all_parts(verdicts), *evidence, needed=Needed.SAMPLES)
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
@@ -315,7 +314,5 @@ def waits_for_the_lock(results: Results) -> Answer | None:
     if least_kept < facts.LEAST_ACHIEVED:
         verdict = Verdict.INCONCLUSIVE
         measures.append(Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE))
-    steps, count = tuple(waits.step.name for waits in profiled), len(profiled)
-    return Answer(
-        verdict, tuple(measures), Basis.PROFILES, count, Needed.RATE_KEPT, steps=steps, figure=LOCK_ANCHOR
-    )  # fmt: skip
+    steps = [waits.step for waits in profiled]
+    return Answer.by(steps, Basis.PROFILES, verdict, *measures, needed=Needed.RATE_KEPT, figure=LOCK_ANCHOR)

@@ -66,9 +66,8 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
     if stall is None or math.isnan(share := stall.seen_share):
         return None
     expected = stall.expected_above(stall.long_s)
-    verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
-    evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
-    return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
+    measure = Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT)
+    return Answer.by((f"stall-{tool}",), Basis.FREEZES, abs(share - 1) <= WHOLE, measure, figure=STALL)
 
 
 def generator_costs(results: Results) -> Answer | None:
@@ -84,9 +83,8 @@ def generator_costs(results: Results) -> Answer | None:
     measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
     decided = Verdict.YES if ours.value < plain.value else Verdict.NO
     verdict = decided if ours.apart_from(plain) else Verdict.INCONCLUSIVE
-    steps = tuple(step.name for step in point[OURS].good)
-    evidence = (AtRate(measure, top.rate_rps, top.connections),)
-    return Answer(verdict, evidence, Basis.ROUNDS, len(steps), Needed.ROUNDS, steps=steps, figure=CPU)
+    at_rate = AtRate(measure, top.rate_rps, top.connections)
+    return Answer.by(point[OURS].good, Basis.ROUNDS, verdict, at_rate, needed=Needed.ROUNDS, figure=CPU)
 
 
 def ordered(stalls: Sequence[Stall]) -> list[Stall]:

@@ -112,9 +112,8 @@ def longer_queue(results: Results) -> Answer | None:
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
         for step, share in zip(filled, shares, strict=True)
     )
-    steps, ladder = tuple(step.name for step in filled), pools[0].record.ladder
+    ladder = pools[0].record.ladder
     figure = f"ladder-{ladder.name}" if ladder else None
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
-    verdict = Verdict.YES if shares[-1] < shares[0] - REFUSED_MARGIN else Verdict.NO
-    return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)
+    return Answer.by(filled, Basis.LOADS, shares[-1] < shares[0] - REFUSED_MARGIN, *evidence, figure=figure)

@@ -43,10 +43,10 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
         own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", medians[1], Unit.LATENCY_US)
         measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
         compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair)
-        change, steps = difference(medians[1], medians[0]), tuple(step.name for step in pair)
+        change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
-        verdict, figure = Verdict.YES if apart else Verdict.INCONCLUSIVE, f"spectrum-{workloads[0]}"
-        answers.append(Answer(verdict, (measure,), Basis.LOADS, 2, Needed.INTERLEAVED, steps=steps, figure=figure))
+        verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE
+        answers.append(Answer.by(pair, Basis.LOADS, verdict, measure, needed=Needed.INTERLEAVED, figure=figure))
     return _of_loads(answers, all_parts)
 
 

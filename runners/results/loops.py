@@ -86,13 +86,8 @@ def of_run(run: Run) -> list[Loop]:
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
     """Return the loops of a stage, of one name and number of connections where they are given."""
-    return [
-        loop
-        for loop in loops
-        if loop.stage == stage
-        and (name is None or loop.name == name)
-        and (connections is None or loop.connections == connections)
-    ]
+    of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
+    return [loop for loop in of_stage if connections in (None, loop.connections)]
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
@@ -132,11 +127,11 @@ def one_flag(results: Results) -> Answer | None:
             ratios = [times_as_many(slow, fast) for slow, fast in pairs]
             label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
-            steps += [loop.step.name for pair in pairs for loop in pair]
+            steps += [loop.step for pair in pairs for loop in pair]
     if not measures:
         return None
-    verdict = Verdict.YES if min(measure.low for measure in measures) > 1 else Verdict.NO
-    return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=tuple(steps), figure=RATES)
+    more = min(measure.low for measure in measures) > 1
+    return Answer.by(steps, Basis.CLOSED_LOOPS, more, *measures, figure=RATES)
 
 
 def executor(results: Results) -> Answer | None:
@@ -148,13 +143,13 @@ def executor(results: Results) -> Answer | None:
         return None
     moves_us = [new.median_us - old.median_us for old, new in waiting]
     rates = [times_as_many(old, new) - 1 for old, new in waiting]
-    measures = (
+    return Answer.by(
+        [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
+        Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
         Measure.mean("change of the median", moves_us, Unit.LATENCY_US),
         Measure.mean("change of the rate", rates, Unit.CHANGE),
-    )
-    verdict = Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE
-    steps = tuple(loop.step.name for pair in waiting for loop in pair)
-    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(steps), Needed.INTERLEAVED, steps=steps, figure=RATES)
+        needed=Needed.INTERLEAVED, figure=RATES,
+    )  # fmt: skip
 
 
 def timer_and_tick(results: Results) -> Answer | None:
@@ -174,9 +169,7 @@ def timer_and_tick(results: Results) -> Answer | None:
         if values := [loop.a_request("DelayedACKs") for loop in counted if loop.waits == waits]:
             measures.append(Measure.mean(label, values, Unit.FACTOR))
     close = all(abs(median_us - expected_us) < CLOSE * expected_us for median_us in medians_us)
-    verdict = Verdict.YES if close else Verdict.NO
-    steps = tuple(loop.step.name for loop in waiting)
-    return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=steps, figure=CURVES)
+    return Answer.by([loop.step for loop in waiting], Basis.CLOSED_LOOPS, close, *measures, figure=CURVES)
 
 
 def one_write(results: Results) -> Answer | None:
@@ -186,9 +179,8 @@ def one_write(results: Results) -> Answer | None:
         return None
     measure = Measure("p50 with one write", one.median_us, Unit.LATENCY_US)
     measure = measure.against(Measure("with two", two.median_us, Unit.LATENCY_US))
-    verdict = Verdict.NO if one.median_us < two.median_us / 2 else Verdict.YES
-    steps = (one.step.name, two.step.name)
-    return Answer(verdict, (measure,), Basis.CLOSED_LOOPS, 2, steps=steps, figure=RATES)
+    waits = one.median_us >= two.median_us / 2
+    return Answer.by((one.step, two.step), Basis.CLOSED_LOOPS, waits, measure, figure=RATES)
 
 
 def errors_are_the_scripts(results: Results) -> Answer | None:
@@ -198,13 +190,12 @@ def errors_are_the_scripts(results: Results) -> Answer | None:
         return None
     ended, absent = sum(loop.completed for loop in few), sum(loop.non_2xx for loop in few)
     replayed = sum(loop.absent_by_script for loop in few)
-    measures = (
+    return Answer.by(
+        [loop.step for loop in few], Basis.CLOSED_LOOPS, Verdict.NO if absent == replayed else Verdict.INCONCLUSIVE,
         Measure("responses 404", absent, Unit.COUNT).out_of(ended),
         Measure("by the script's numbers, replayed", replayed, Unit.COUNT),
-    )
-    verdict = Verdict.NO if absent == replayed else Verdict.INCONCLUSIVE
-    steps = tuple(loop.step.name for loop in few)
-    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(few), Needed.LONGER_LOAD, steps=steps, figure=ERRORS)
+        needed=Needed.LONGER_LOAD, figure=ERRORS,
+    )  # fmt: skip
 
 
 def created(loop: Loop) -> float:
@@ -219,10 +210,8 @@ def mixed(results: Results) -> Answer | None:
     if not once:
         return None
     puts, ended = sum(map(created, once)), sum(loop.completed for loop in once)
-    measures = (Measure("responses to PUT", puts, Unit.COUNT).out_of(ended),)
-    verdict = Verdict.NO if puts in (0, ended) else Verdict.YES
-    steps = tuple(loop.step.name for loop in once)
-    return Answer(verdict, measures, Basis.CLOSED_LOOPS, len(once), steps=steps, figure=ERRORS)
+    measure, steps = Measure("responses to PUT", puts, Unit.COUNT).out_of(ended), [loop.step for loop in once]
+    return Answer.by(steps, Basis.CLOSED_LOOPS, puts not in (0, ended), measure, figure=ERRORS)
 
 
 def waits_idle(results: Results) -> Answer | None:
@@ -233,7 +222,5 @@ def waits_idle(results: Results) -> Answer | None:
         clean = find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
         if samples and clean and clean[0].waits and math.isfinite(cores := facts.server_cores(clean[0].step)):
             measures.append(Measure(f"busy ({clean[0].title})", cores, Unit.CORES))
-            steps.append(step.name)
-    if not measures:
-        return None
-    return Answer(Verdict.NO, tuple(measures), Basis.PROFILES, len(steps), steps=tuple(steps), figure="where")
+            steps.append(step)
+    return Answer.by(steps, Basis.PROFILES, False, *measures, figure="where") if steps else None

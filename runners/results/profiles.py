@@ -166,7 +166,7 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 @answering
 def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
     """Answer: does a part of the work take more than half, or than the other part, in the profile of each workload?"""
-    above, evidence, names = list[Bounded](), list[Measure](), list[str]()
+    above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     for step in _profiles(results, workloads, subject, asked.event):
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
         if part is None or (asked.others and other is None):
@@ -175,12 +175,12 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         evidence.append(measure.against(Measure.of(asked.other_label, other, Unit.SHARE)) if other else measure)
         limit = Bounded(MOST, MOST, MOST) if asked.than_half or other is None else other
         above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))
-        names.append(step.name)
+        steps.append(step)
     if not above:
         return None
-    verdict, count = verdict_of(min(share.low for share in above), max(share.high for share in above)), len(above)
+    verdict = verdict_of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
-    return Answer(verdict, tuple(evidence), Basis.PROFILES, count, Needed.SAMPLES, steps=tuple(names), figure=figure)
+    return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:

@@ -147,12 +147,12 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
     return judged
 
 
-def trends_of(run: Run) -> list[Trend] | None:
+def trends_of(run: Run) -> tuple[Trend, ...] | None:
     """Return the trends in a run that looked at the history; None for any other run."""
     if not {"measurements", "runs"} <= set(run.frames):
         return None
     asked = str((run.manifest.get("parameters") or {}).get("metrics") or ",".join(METRICS))
-    return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
+    return tuple(trends(run.frames["measurements"], run.frames["runs"], asked.split(",")))
 
 
 @answering

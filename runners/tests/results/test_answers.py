@@ -72,7 +72,7 @@ def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:
 
 def test_what_a_run_did_not_measure_is_inconclusive() -> None:
     asked = Asked(Question("key", "Does it help?"), lambda _: None)
-    (given,) = answered((asked,), Results(reference("09")))
+    given = answered(asked, Results(reference("09")))
     assert given.answer.verdict == Verdict.INCONCLUSIVE and not given.measured and given.answer.needed is not None
 
 
@@ -88,7 +88,7 @@ def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
     one = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
     results = Results(dataclasses.replace(run, steps=(one, *others)))
     pool = Asked(Question("pool", "More?", cores=2), lambda _: Answer(Verdict.YES))
-    assert [given.answer.verdict for given in answered([pool], results)] == [verdict]
+    assert answered(pool, results).answer.verdict == verdict
 
 
 def test_every_experiment_has_questions_with_keys_of_their_own() -> None:
