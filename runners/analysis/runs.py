@@ -18,22 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from runners.analysis import facts, failures
+from runners.analysis import facts, failures, quantities
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import (
-    ALPHA,
-    AT_MOST,
-    LEVELS,
-    OF_LOADS,
-    Reason,
-    Refusal,
-    Row,
-    quantities_of,
-    resolution,
-    welch,
-)
+from runners.analysis.quantities import LEVELS, OF_LOADS, Reason, Refusal, Row
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.design.objective import CPU
@@ -228,16 +217,16 @@ def _single(pair: Pair) -> Iterator[Row]:
 
 
 def _repeated(pair: Pair, margin: float) -> Iterator[Row]:
-    left, right = ([quantities_of(step) for step in steps] for steps in (pair.a, pair.b))
+    left, right = ([quantities.quantities_of(step) for step in steps] for steps in (pair.a, pair.b))
     usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
     for quantity in usable:
         a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
-        blur = resolution(quantity, a, b)
-        row = welch(quantity, pair.names, np.log(a), np.log(b), ALPHA / len(usable), margin, blur)
+        blur = quantities.resolution(quantity, a, b)
+        row = quantities.welch(quantity, pair.names, np.log(a), np.log(b), quantities.ALPHA / len(usable), margin, blur)
         yield marked(row, *pair.sides)
 
 
 def _known(run: dict[str, float], name: str) -> bool:
     """Return whether a run has a value of a quantity, and not only bounds of it."""
     value = run.get(name, math.nan)
-    return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value
+    return math.isfinite(value) and value > 0 and run.get(name + quantities.AT_MOST, value) == value

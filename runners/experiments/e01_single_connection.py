@@ -13,7 +13,7 @@ from runners.design.setting import AS_PUBLISHED, CACHE, MIB, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
-from runners.results.answer import Asked, Question, any_part, either
+from runners.results.answer import Asked, Question, Verdict, either
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
@@ -109,7 +109,7 @@ def questions() -> tuple[Asked, ...]:
         "sockets": profiles.takes_most(WORKLOADS, "rocksdb", profiles.SOCKETS_CPU),
         "alloc": profiles.takes_most(WORKLOADS, "rocksdb", profiles.HTTP_BYTES),
         "copies": comparisons.parts_differ(
-            any_part, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
+            Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
         ),
         "merge-tail": either(*(tails.tail_by("compaction", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
         "flush-tail": either(*(tails.tail_by("flush", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
@@ -119,7 +119,7 @@ def questions() -> tuple[Asked, ...]:
         "errors": published.errors_are_absent_keys("get"),
         "engines": either(
             comparisons.parts_differ(
-                any_part, {"put-compared": "PUT", "get-compared": "GET"}, "lsm", "p50_us", comparisons.DIFFERS
+                Verdict.of_any, {"put-compared": "PUT", "get-compared": "GET"}, "lsm", "p50_us", comparisons.DIFFERS
             ),
             loads.medians_apart(WORKLOADS, "rocksdb", "lsm"),
         ),

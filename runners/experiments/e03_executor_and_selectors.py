@@ -15,7 +15,7 @@ from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, all_parts
+from runners.results.answer import Asked, Verdict
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -214,7 +214,7 @@ def questions() -> tuple[Asked, ...]:
         "get": knees.knees_apart("get", "selector", "blocking-one"),
         "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),
         "large-values": comparisons.parts_differ(
-            all_parts, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
+            Verdict.of_all, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
         ),
         "virtual": knees.knees_apart("put", "virtual", "blocking-many"),
         # behind one selector that waits for the pool, one request at a time is in the store: nobody waits for its mutex

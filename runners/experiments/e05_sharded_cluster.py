@@ -17,7 +17,7 @@ from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, all_parts
+from runners.results.answer import Asked, Verdict
 
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
@@ -188,7 +188,7 @@ def questions() -> tuple[Asked, ...]:
         "objects": comparisons.differs(("changes",), cluster.FEWER_OBJECTS, THROUGHPUT),
         "hash": comparisons.differs(("changes",), "murmur3", THROUGHPUT),
         "one-node": comparisons.parts_differ(
-            all_parts, {"one-node-put": "PUT", "one-node-get": "GET"}, cluster.NEW, THROUGHPUT, (Direction.LOWER,)
+            Verdict.of_all, {"one-node-put": "PUT", "one-node-get": "GET"}, cluster.NEW, THROUGHPUT, (Direction.LOWER,)
         ),
         "passed-on": passing.price_of_passing({"passed-on-put": "PUT", "passed-on-get": "GET"}),
         "put-get": passing.passing_weighs_more("passed-on-put", "passed-on-get"),

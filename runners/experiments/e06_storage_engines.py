@@ -12,7 +12,7 @@ from runners.design.load import Size, Workload, by_size, random_gets, sized_puts
 from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.experiments.question_table import answered_by
-from runners.results.answer import Asked, any_part, either
+from runners.results.answer import Asked, Verdict, either
 
 VALUE_BYTES = 1_200
 #: Keys of the store, by size: with their values 1 GiB in the full one.
@@ -118,7 +118,7 @@ def questions() -> tuple[Asked, ...]:
         "tuned": knees_apart("put", "rocksdb-tuned", "rocksdb"),
         "median": either(
             comparisons.parts_differ(
-                any_part, {"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm", "p50_us",
+                Verdict.of_any, {"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm", "p50_us",
                 comparisons.DIFFERS,
             ),
             medians_apart(("put", "get"), "rocksdb", "lsm"),

@@ -27,27 +27,27 @@ class Verdict(StrEnum):
     NO = "no"
     INCONCLUSIVE = "inconclusive"
 
+    @staticmethod
+    def of(low: float, high: float) -> Verdict:
+        """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
+        return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
+
+    @staticmethod
+    def of_all(parts: Iterable[Verdict]) -> Verdict:
+        """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
+        return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
+
+    @staticmethod
+    def of_any(parts: Iterable[Verdict]) -> Verdict:
+        """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
+        return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
+
 
 class Changes(StrEnum):
     """The part that somebody changes who follows the advice of an answer."""
 
     SERVER = "server"
     MEASUREMENT = "measurement"
-
-
-def verdict_of(low: float, high: float) -> Verdict:
-    """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
-    return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
-
-
-def all_parts(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
-    return min(verdicts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
-
-
-def any_part(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
-    return min(verdicts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
 class Unit(StrEnum):

@@ -22,7 +22,7 @@ from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 from runners.results.results import Results
 
@@ -242,7 +242,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             evidence.append(difference_of(comparison, median, method))
         given = answer_of(comparison, row, (Direction.HIGHER,))
         answers.append(replace(given, evidence=tuple(evidence)))
-    return together(answers, all_parts) if answers else None
+    return together(answers, Verdict.of_all) if answers else None
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
@@ -273,7 +273,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)
     basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
-    return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
+    return Answer(Verdict.of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
 #: By how much shares of two workloads may differ and be called alike; its question says it too.
@@ -298,7 +298,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             steps += [step for step, _ in seen]
     if not verdicts:
         return None
-    return Answer.by(steps, Basis.PROFILES, all_parts(verdicts), *evidence, needed=Needed.SAMPLES)
+    return Answer.by(steps, Basis.PROFILES, Verdict.of_all(verdicts), *evidence, needed=Needed.SAMPLES)
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:

@@ -16,7 +16,7 @@ from runners.analysis.intervals import Bounded
 from runners.design.session import PAIRED
 from runners.design.two_generators import NAME, TRUEPACE, WRK2
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 from runners.storage.schema import ShareRecord
 
@@ -43,7 +43,7 @@ def generator_adds(results: Results, tool: str) -> Answer | None:
         steps += [step.name for step in floor.good]
     if not measures:
         return None
-    verdict = verdict_of(max(added.low for added in added_us), max(added.high for added in added_us))
+    verdict = Verdict.of(max(added.low for added in added_us), max(added.high for added in added_us))
     return Answer(
         verdict, tuple(measures), Basis.ROUNDS, min(rounds), Needed.ROUNDS, instrument.ENOUGH_ROUNDS,
         tuple(steps), FLOORS,

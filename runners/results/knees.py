@@ -10,7 +10,7 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.ladders import between, knees_anchor, overloaded, queue_length
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
@@ -48,7 +48,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
     if starts < FEWEST_STARTS:
         needed, count = Needed.STARTS, FEWEST_STARTS
     elif change is not None:
-        verdict = verdict_of(change.low, change.high)
+        verdict = Verdict.of(change.low, change.high)
     evidence = (KneeRatio(workload, names, knees, change),)
     return Answer(
         verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
@@ -79,7 +79,7 @@ def published_rates(results: Results) -> Answer | None:
             verdicts.append(Verdict.NO)
             parts.append(PublishedRate(workload, highest_rps, closed_rps, None))
         elif ladder.knee.known:
-            verdicts.append(verdict_of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
+            verdicts.append(Verdict.of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
             late = late or ladder.knee.late
             parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.knee))
         else:
@@ -87,7 +87,7 @@ def published_rates(results: Results) -> Answer | None:
         steps += [step.name for step in ladder.steps]
     if not parts:
         return None
-    verdict = all_parts(verdicts)
+    verdict = Verdict.of_all(verdicts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
     figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)

@@ -15,18 +15,7 @@ from runners.analysis.intervals import Bounded, difference, geometric_mean
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
 from runners.readers.run import Run, Step
-from runners.results.answer import (
-    Answer,
-    Basis,
-    Measure,
-    Needed,
-    Unit,
-    Verdict,
-    all_parts,
-    answering,
-    any_part,
-    verdict_of,
-)  # fmt: skip
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering  # fmt: skip
 from runners.results.comparisons import Combined, together
 from runners.results.results import Results
 
@@ -47,7 +36,7 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
         verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE
         answers.append(Answer.by(pair, Basis.LOADS, verdict, measure, needed=Needed.INTERLEAVED, figure=figure))
-    return _of_loads(answers, all_parts)
+    return _of_loads(answers, Verdict.of_all)
 
 
 def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
@@ -61,7 +50,7 @@ def servers_apart(results: Results) -> Answer | None:
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
     answers = [given for other in others if (given := medians_apart(workloads, first, other)(results)) is not None]
-    return _of_loads(answers, any_part)
+    return _of_loads(answers, Verdict.of_any)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +95,5 @@ def more_than(
     ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
-    verdict = verdict_of(ratio.low - 1, ratio.high - 1)
+    verdict = Verdict.of(ratio.low - 1, ratio.high - 1)
     return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)

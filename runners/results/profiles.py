@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import batches, by_frame
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
@@ -178,7 +178,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         steps.append(step)
     if not above:
         return None
-    verdict = verdict_of(min(share.low for share in above), max(share.high for share in above))
+    verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
 
