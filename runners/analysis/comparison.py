@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from runners import words
-from runners.analysis import failures
-from runners.analysis.failures import Counts
+from runners.analysis import counts
+from runners.analysis.counts import Counts
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
@@ -120,12 +120,12 @@ class Comparison:
     @property
     def failing(self) -> dict[str, float]:
         """Sides of which so many responses fail that nothing else of them is compared, and the share."""
-        return failures.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
+        return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
         """Estimate by how much more of a treatment's responses fail than of the baseline's, as a share of 1."""
         sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
-        return failures.more(*sides, paired=self.interleaved)
+        return counts.more_failed(*sides, paired=self.interleaved)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -199,6 +199,6 @@ class Comparison:
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
     """Return the row, refused where more of the responses of a side failed than may."""
-    shares = failures.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
+    shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

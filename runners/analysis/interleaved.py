@@ -17,9 +17,9 @@ from operator import attrgetter
 import numpy as np
 
 from runners import words
-from runners.analysis import facts, failures, machine_stalls, quantities, treatments
+from runners.analysis import counts, facts, machine_stalls, quantities, treatments
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
-from runners.analysis.failures import Counts
+from runners.analysis.counts import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
@@ -80,7 +80,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     for step in steps:
         if step.kind == ALONE and step.valid and step.record.interleaved is not None:
             reached_alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
-            failed_alone[step.record.interleaved.arm].append(failures.of_step(step))
+            failed_alone[step.record.interleaved.arm].append(counts.of_step(step))
     left_out = {
         number: facts.why_not(step)
         for number, step in shared.items()
@@ -131,7 +131,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         for index, name in enumerate(compared):
             values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
     background = _background(list(used.values()))
-    responses = [failures.of_targets(step, compared) for step in shared.values()]
+    responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
     cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in values.items() if quantity == CPU}

@@ -251,7 +251,7 @@ class Search:
         weights = below.joint * (below.places <= math.log(self.reached_rps))
         for step in self.longer:
             if self._outcome(step) == StepOutcome.MISSED:
-                side = (math.log(step.refuted_rps) - below.places) / LONG_JITTER
+                side = (math.log(step.rps / step.busy) - below.places) / LONG_JITTER
             else:
                 jitter = SHORTER_JITTER if step.length_s < self.aim.long_s else LONG_JITTER
                 side = (below.places - math.log(step.rps)) / jitter

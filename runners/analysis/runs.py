@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from runners.analysis import facts, failures, quantities
+from runners.analysis import counts, facts, quantities
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
@@ -36,18 +36,6 @@ Side = tuple[str, Sequence[Step]]
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
     """Return why a percentile (0..1) of these sides is not compared; empty where it may be."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
-
-
-def marked(row: Row, *sides: Side) -> Row:
-    """Return a row of repeats, refused where the machine, the generator or JIT compilation made its difference."""
-    if row.quantity.name == CPU:
-        cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
-        return replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))
-    if not row.decided:
-        return row
-    level = LEVELS[row.quantity.name]
-    reasons = tuple(filter(None, (_late(level, side) or _machine(level, side) for side in sides)))
-    return replace(row, refused=reasons)
 
 
 def _unsteady(side: Side) -> Refusal | None:
@@ -134,39 +122,25 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
             yield Differs(field, left, right)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The matching loads of two sides: what each side is called, and its steps."""
-
-    names: tuple[str, str]
-    workload: str
-    a: tuple[Step, ...]
-    b: tuple[Step, ...]
-
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        return (self.names[0], self.a), (self.names[1], self.b)
-
-
-def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
-    """Return the clean loads that match by setting and workload; where each side has one setting only, by workload."""
+def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
+    """Return workload and sides of the clean loads that match by setting; where each side has one only, by workload."""
     left, right = _loads(a), _loads(b)
-    matched = []
+    alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
+    matched = list[tuple[str, Side, Side]]()
     for (subject, workload), steps in left.items():
-        match = right.get((subject, workload))
-        names = (f"{facts.engine_name(subject)} (A)", f"{facts.engine_name(subject)} (B)")
-        if match is None and len({key[0] for key in left}) == len({key[0] for key in right}) == 1:
-            other = next(iter(right))[0]
-            match, names = right.get((other, workload)), (facts.engine_name(subject), facts.engine_name(other))
-        if match:
-            matched.append(Pair(names, workload, tuple(steps), tuple(match)))
+        other = subject if (subject, workload) in right or not alone else next(iter(right))[0]
+        first, second = map(facts.engine_name, (subject, other))
+        if other == subject:
+            first, second = f"{first} (A)", f"{second} (B)"
+        if match := right.get((other, workload)):
+            matched.append((workload, (first, steps), (second, match)))
     return matched
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
     """Return the loads that are evidence of their latencies, or of responses that failed, by setting and workload."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
-    evidence = (step for step in steps if facts.quotable(step) or failures.failing({"": [failures.of_step(step)]}))
+    evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
@@ -174,8 +148,8 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
     """Return every field besides the setting that is not the same in all runs, once."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
-    for pair in pairs(a, b):
-        step, *steps = (*pair.a, *pair.b)
+    for _, (_, left), (_, right) in pairs(a, b):
+        step, *steps = (*left, *right)
         compared += [of_steps(step.record, other.record) for other in steps]
     for differs in chain.from_iterable(compared):
         fields.setdefault(differs.field, differs)
@@ -185,45 +159,52 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
 def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comparison]:
     """Compare each pair of loads that match; `margin`: the relative change that would matter."""
     comparisons = []
-    for pair in pairs(a, b):
-        baseline, treatment = pair.names
-        failed = {name: tuple(map(failures.of_step, steps)) for name, steps in pair.sides}
-        single = min(len(pair.a), len(pair.b)) < FEWEST_RUNS
-        rows = _single(pair) if single else _repeated(pair, margin)
+    for workload, *sides in pairs(a, b):
+        (baseline, left), (treatment, right) = sides
+        failed = {name: tuple(map(counts.of_step, steps)) for name, steps in sides}
+        single = min(len(left), len(right)) < FEWEST_RUNS
+        rows = _single(sides) if single else _repeated(sides, margin)
         comparison = Comparison(
-            name=pair.workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
-            rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=pair.workload,
+            name=workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
+            rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=workload,
         )  # fmt: skip
         comparisons.append(comparison)
     return comparisons
 
 
-def _single(pair: Pair) -> Iterator[Row]:
+def _single(sides: Sequence[Side]) -> Iterator[Row]:
+    (baseline, left), (treatment, right) = sides
     for quantity in OF_LOADS:
         if (level := quantity.level) is None:
             continue
-        a, b = (facts.at(steps[0], level) for steps in (pair.a, pair.b))
+        a, b = (facts.at(steps[0], level) for steps in (left, right))
         if a is None or b is None or not a.value > 0:
             continue
         less = difference(b, a)
-        sides = [(name, steps[:1]) for name, steps in pair.sides]
-        refused = () if less.holds_zero else refusals(level, *sides)
+        refused = () if less.holds_zero else refusals(level, (baseline, left[:1]), (treatment, right[:1]))
         ends = (less.value, less.low, less.high)
         ratio, low, high = (1 + max(-1.0, end / a.value) for end in ends)  # no latency is below 0
         yield Row(
-            quantity, *pair.names, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1, refused=refused,
-            sampled=True,
+            quantity, baseline, treatment, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1,
+            refused=refused, sampled=True,
         )  # fmt: skip
 
 
-def _repeated(pair: Pair, margin: float) -> Iterator[Row]:
-    left, right = ([quantities.quantities_of(step) for step in steps] for steps in (pair.a, pair.b))
+def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
+    left, right = ([quantities.quantities_of(step) for step in steps] for _, steps in sides)
     usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
+    names, alpha = (sides[0][0], sides[1][0]), quantities.ALPHA / len(usable) if usable else math.nan
     for quantity in usable:
         a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
         blur = quantities.resolution(quantity, a, b)
-        row = quantities.welch(quantity, pair.names, np.log(a), np.log(b), quantities.ALPHA / len(usable), margin, blur)
-        yield marked(row, *pair.sides)
+        row = quantities.welch(quantity, names, np.log(a), np.log(b), alpha, margin, blur)
+        refused: tuple[Refusal, ...] = ()
+        if quantity.name == CPU:
+            cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
+            refused = tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold)
+        elif row.decided:
+            refused = refusals(LEVELS[quantity.name], *sides)
+        yield replace(row, refused=refused)
 
 
 def _known(run: dict[str, float], name: str) -> bool:

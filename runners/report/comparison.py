@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from runners import words
-from runners.analysis import facts, failures
+from runners.analysis import counts, facts
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
@@ -304,7 +304,7 @@ def failing(block: Comparison) -> str:
     """Return in how many responses the sides failed; empty where none did in more than may."""
     if not block.failing:
         return ""
-    shares = {name: failures.share(block.failed[name]) for name in (*block.treatments, block.baseline)}
+    shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
     parts = [f"{words.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
     return f"responses that failed: {words.listed(parts)}"
 

@@ -43,14 +43,9 @@ class Outage:
         times = (self.killed_s, self.started_s, self.back_s)
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
-    @property
-    def seconds(self) -> pd.DataFrame:
-        """The whole seconds of the load."""
-        return facts.per_second(self.step)
-
     def part(self, which: str) -> pd.DataFrame:
         """Select whole seconds: `before` the death, `without` the node, `after` its return, or `between`."""
-        rows = self.seconds
+        rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
         without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)

@@ -89,8 +89,7 @@ def generator_costs(results: Results) -> Answer | None:
 
 def ordered(stalls: Sequence[Stall]) -> list[Stall]:
     """Return ours first, then those that it would take the place of, then the simplest clients."""
-    places = {tool: place for place, tool in enumerate(STALL_ORDER)}
-    return sorted(stalls, key=lambda stall: places.get(stall.tool, len(places)))
+    return sorted(stalls, key=lambda stall: (*STALL_ORDER, stall.tool).index(stall.tool))
 
 
 #: From this share of the median on, the network is part of the answer.
@@ -199,11 +198,8 @@ def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
 
 
 def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
-    ours_us, theirs_us = (
-        {step.record.round: value.value for step in loads if (value := facts.quoted(step, level)) is not None}
-        for loads in (ours, theirs)
-    )
-    rounds = sorted(number for number in ours_us.keys() & theirs_us.keys() if number is not None)
+    ours_us, theirs_us = (instrument.by_round(loads, level) for loads in (ours, theirs))
+    rounds = sorted(ours_us.keys() & theirs_us.keys())
     added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
     if added is None:
         return None

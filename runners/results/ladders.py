@@ -15,7 +15,7 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
 from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, rates, served_rps
-from runners.analysis.steady_state import SETTLED_CORES, compiling_cores
+from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
 from runners.design.session import FILL, RATE_STEP
@@ -55,8 +55,7 @@ class Ladder:
     @property
     def compiling(self) -> bool:
         """Whether that closed loop ended before JIT compilation was done, so that a warm server may reach more."""
-        cores = compiling_cores(self.closed_loop) if self.closed_loop else None
-        return cores is not None and cores > SETTLED_CORES
+        return self.closed_loop is not None and not_warm(self.closed_loop)
 
     @property
     def rate_steps(self) -> list[Step]:
@@ -163,8 +162,12 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
-    closed_loops = _closed_loops(run)
-    bounded = [_bounded(ladder, unbounded, closed_loops.get(ladder.same)) for ladder in unbounded]
+    closed_loops, bounded = _closed_loops(run), list[Ladder]()
+    for ladder in unbounded:
+        others = [other for other in unbounded if ladder.search and not other.search and other.same == ladder.same]
+        other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
+        closed_loop = closed_loops.get(ladder.same)
+        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop))
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
     return tuple(
         dataclasses.replace(ladder, base_knee=searched[ladder.same].knee)
@@ -184,14 +187,6 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
     loops = [step for step in loops if may_quote(step, Aspect.RATE) and served_rps(step) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
     return {key: max(own, key=served_rps) for key, own in by_key.items()}
-
-
-def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop: Step | None) -> Ladder:
-    other_steps: tuple[Step, ...] = ()
-    if ladder.search is not None:
-        others = [other for other in all_ladders if other.search is None and other.same == ladder.same]
-        other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-    return dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop)
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:

@@ -186,7 +186,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
     """Return the profiles of these workloads that may be read; of waits for locks the last of each."""
     if event == LOCK:
-        locks = facts.lock_profiles(results.steps)
+        locks = facts.shown_profiles(results.steps, LOCK)
         return list(
             {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}.values()
         )
