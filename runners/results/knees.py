@@ -10,13 +10,16 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
+from runners.readers.run import Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
-from runners.results.ladders import between, knees_anchor, overloaded, queue_length
+from runners.results.ladders import between, knees_anchor
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
+QUEUE = "queue-"  # settings that differ in their queue are called so, and end with its length
+OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
 #: By how much less a longer queue has to refuse, as a share of all requests.
 REFUSED_MARGIN = 0.01
 
@@ -93,20 +96,23 @@ def published_rates(results: Results) -> Answer | None:
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)
 
 
+def _places(step: Step) -> int:
+    return int(step.subject.rpartition("-")[2])
+
+
 def longer_queue(results: Results) -> Answer | None:
     """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell.
 
     A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
     """
-    pools = sorted(overloaded(results.run), key=queue_length)
+    ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
+    queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]
+    overloads = (high for low, high in queues if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low))
+    pools = sorted(overloads, key=_places)
     if len(pools) < 2:
         return None
-    filled = [
-        step
-        for step in pools
-        if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
-        and (step.record.connections or 0) > queue_length(step)
-    ]
+    full = [step for step in pools if (step.record.connections or 0) > _places(step)]
+    filled = [step for step in full if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED]
     shares = [refused_share(step) for step in filled]
     evidence = tuple(
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)

@@ -23,8 +23,6 @@ from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 FEWEST_SIDE_BY_SIDE = 2
-QUEUE = "queue-"  # settings that differ in their queue are called so
-OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
 JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
 KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
@@ -236,18 +234,3 @@ def knees(run: Run) -> dict[str, list[SearchedKnee]]:
 def knees_anchor(workload: str) -> str:
     """Return the place of a report that draws the knees of a workload."""
     return f"knees-{workload}"
-
-
-def overloaded(run: Run) -> list[Step]:
-    """Return the highest rate step of each pool with a queue, where it is to be an overload."""
-    steps = []
-    for ladder in ladders(run):
-        low, high = ladder.rate_steps[0], ladder.rate_steps[-1]
-        if low.subject.startswith(QUEUE) and facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
-            steps.append(high)
-    return steps
-
-
-def queue_length(step: Step) -> int:
-    """Return the length of a pool's queue, by which its setting ends."""
-    return int(step.subject.rpartition("-")[2])
