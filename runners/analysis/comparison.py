@@ -56,9 +56,9 @@ class Alone:
 class Comparison:
     """Treatments against a baseline: a row a quantity and treatment, and what must be known with them.
 
-    `label`: its load, where a run compares under several. `margin`: the relative change that would matter. `failed`: by
-    side, the responses of each start or run. `refused`: quantities that are not compared, and why. `rate_rps`: what
-    each side was offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
+    `margin`: the relative change that would matter. `failed`: by side, the responses of each start or run. `refused`:
+    quantities that are not compared, and why. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: by
+    treatment, loads of the same run that are not interleaved.
 
     Of interleaved trials: `control`, the baseline's second process against its first. `reference`: the values of the
     server that does nothing. `late`: starts in which the generator was. `without_stalls`: the share of time that the
@@ -75,7 +75,6 @@ class Comparison:
     rows: tuple[Row, ...]
     failed: Mapping[str, tuple[Counts, ...]]
     primary: str = "p50_us"
-    label: str = ""
     workload: str = ""
     rate_rps: float = math.nan
     refused: tuple[tuple[str, str], ...] = ()

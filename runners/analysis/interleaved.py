@@ -47,13 +47,11 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
         if step.kind in (SHARED, ALONE, SOLO) and about is not None:
             blocks.setdefault(about.name, []).append(step)
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
-    loads = [steps[-1].workload.upper() for steps in measured]
-    labels = [f"{load}: " if len(set(loads)) > 1 else "" for load in loads]
     compared = []
-    for block, label in zip(map(comparison, measured), labels, strict=True):
+    for block in map(comparison, measured):
         base, *others = (facts.clean(run, name, block.workload) for name in (block.baseline, *block.treatments))
         pairs = zip(block.treatments, (alone(base, other) for other in others), strict=True)
-        compared.append(replace(block, label=label, alone={name: medians for name, medians in pairs if medians}))
+        compared.append(replace(block, alone={name: medians for name, medians in pairs if medians}))
     return tuple(compared)
 
 
@@ -130,7 +128,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         for index, name in enumerate(compared):
             values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
-    background = _background(list(used.values()))
+    compiling_us = _compiling_us(list(used.values()))
     responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
@@ -142,7 +140,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             row = replace(row, quantity=RESPONDING_CPU)
         if late and form == Form.SLICES:
             row = _within_generator(row, values)
-        warm = _refuse_cold(row, background, cpu_us)
+        warm = _refuse_cold(row, compiling_us, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
     shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
@@ -173,24 +171,24 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
     return replace(row, at_least=bounds, refused=refused)
 
 
-def _refuse_cold(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Mapping[str, float]) -> Row:
+def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
     """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
-    jit_us = {name: background.get(name, {}).get("jit", 0.0) for name in (row.treatment, row.baseline)}
+    jit_us = {name: compiling_us.get(name, 0.0) for name in (row.treatment, row.baseline)}
     cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
         return row
     return replace(row, refused=(Refusal(Reason.JIT_UNFINISHED, amounts=tuple(jit_us.values())),))
 
 
-def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
-    """Return CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
-    cpu_us: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
+    """Return the CPU microseconds per request of JIT compilation by treatment, the mean of the starts."""
+    jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
         for target in step.record.targets:
-            for role, used_s in target.background_by_role_s.items():
-                cpu_us[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
-    return {name: dict(roles) for name, roles in cpu_us.items()}
+            if used_s := target.background_by_role_s.get("jit"):
+                jit_us[target.name] += used_s * 1e6 / served[target.name] / len(steps)
+    return jit_us
 
 
 def _above(
