@@ -8,7 +8,6 @@ stalls, as long as they leave half of its time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -271,8 +270,3 @@ def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> fl
     due = facts.number(step, "scheduled")
     total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
     return total / due if words.known(due) and due else 0.0
-
-
-def rates(judged: Sequence[Point], *outcomes: StepOutcome) -> list[float]:
-    """Return the rates of the steps with these outcomes, each once, lowest first."""
-    return sorted({point.rps for point in judged if point.outcome in outcomes})

@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
-from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, rates, served_rps
+from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, served_rps
 from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
@@ -84,14 +84,17 @@ class Ladder:
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """The rates that all steps with a known outcome met, and the rates that any step missed, lowest first."""
-        missed = rates(self.points, StepOutcome.MISSED)
-        return sorted({*rates(self.points, StepOutcome.MET)} - {*missed}), missed
+        missed = self._rates(StepOutcome.MISSED)
+        return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
     def unknown(self) -> list[float]:
         """The rates of which nothing is known, since the generator was late in every step that offered them."""
         met, missed = self.outcomes
-        return sorted({*rates(self.points, StepOutcome.GENERATOR)} - {*met, *missed})
+        return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
+
+    def _rates(self, outcome: StepOutcome) -> set[float]:
+        return {point.rps for point in self.points if point.outcome == outcome}
 
     @cached_property
     def known(self) -> Search | None:
