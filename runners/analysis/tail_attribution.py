@@ -205,8 +205,8 @@ def made(step: Step, level: float = P99) -> dict[str, float] | None:
 
     It was the machine's where it lies above the threshold of spikes, and they explain half of the excess.
     """
-    value, tail = facts.quoted(step, level), latency_spikes.find(step.frames["slices"])
-    if value is None or tail is None or not value.value > tail.threshold_us or (seen := attribution(step)) is None:
+    value, seen = facts.quoted(step, level), attribution(step)
+    if value is None or seen is None or not value.value > seen.tail.threshold_us:
         return None
     shares = {share.cause.name: share.share.value for share in seen.named}
     own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}

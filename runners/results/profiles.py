@@ -82,18 +82,6 @@ def own_share(step: Step, event: str = facts.CPU) -> float:
     return part.value if part is not None else 0.0
 
 
-def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
-    """Return the categories whose shares in two profiles differ by more than their intervals, the largest first."""
-    apart = [(name, a, b) for name, a, b in _in_both(first, second, event) if a.apart_from(b)]
-    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
-
-
-def _in_both(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
-    categories = map(str, facts.shares_of(first, event)["category"])
-    pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
-    return [(name, a, b) for name, a, b in pairs if a and b]
-
-
 RATE = 0.05
 LEAST_SHARE = 0.002
 
@@ -224,14 +212,15 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
     if len(with_event) < 2:
         return None
     low, high = with_event[0], with_event[-1]
-    pairs = [row for row in _in_both(low, high, event) if row[0] != PROFILER]
-    changes = [difference(after, before) for _, before, after in pairs]
+    categories = (name for name in map(str, facts.shares_of(low, event)["category"]) if name != PROFILER)
+    pairs = ((name, share(low, event, name), share(high, event, name)) for name in categories)
+    shares = [(name, before, after) for name, before, after in pairs if before and after]
+    changes = [difference(after, before) for _, before, after in shares]
     most = max([0.0, *(end for change in changes for end in (change.high, -change.low))])
-    changed = tuple(row for row in moved(low, high, event) if row[0] != PROFILER)
-    return ChangeWithRate(
-        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, most,
-        (low.name, high.name),
-    )  # fmt: skip
+    apart = [row for row in shares if row[1].apart_from(row[2])]
+    moved = tuple(sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0])))
+    rates_rps = facts.offered_rps(low), facts.offered_rps(high)
+    return ChangeWithRate(low.subject, low.workload, *rates_rps, moved, most, (low.name, high.name))
 
 
 def changes_with_rate(results: Results) -> Answer | None:
