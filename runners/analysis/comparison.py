@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from runners import words
-from runners.analysis import failures
-from runners.analysis.failures import Counts
+from runners.analysis import counts
+from runners.analysis.counts import Counts
 from runners.analysis.intervals import Bounded, difference
 from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
@@ -56,16 +56,15 @@ class Alone:
 class Comparison:
     """Treatments against a baseline: a row a quantity and treatment, and what must be known with them.
 
-    `label`: its load, where a run compares under several. `margin`: the relative change that would matter. `failed`: by
-    side, the responses of each start or run. `refused`: quantities that are not compared, and why. `rate_rps`: what
-    each side was offered, NaN in closed loop. `alone`: by treatment, loads of the same run that are not interleaved.
+    `margin`: the relative change that would matter. `failed`: by side, the responses of each start or run. `refused`:
+    quantities that are not compared, and why. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: by
+    treatment, loads of the same run that are not interleaved.
 
     Of interleaved trials: `control`, the baseline's second process against its first. `reference`: the values of the
-    server that does nothing; `above`: by quantity and side, the change from it. `late`: starts in which the generator
-    was. `without_stalls`: the share of time that the percentile without the machine's stalls leaves out.
-    `carried_over`: by how much a request takes longer after each side. `between_starts`: the share of the primary
-    quantity's variance that lies between starts. `values`: by quantity and side, control included, the value in each
-    start, NaN where it was in none.
+    server that does nothing. `late`: starts in which the generator was. `without_stalls`: the share of time that the
+    percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer after each
+    side. `between_starts`: the share of the primary quantity's variance that lies between starts. `values`: by quantity
+    and side, control included, the value in each start, NaN where it was in none.
     """
 
     name: str
@@ -76,7 +75,6 @@ class Comparison:
     rows: tuple[Row, ...]
     failed: Mapping[str, tuple[Counts, ...]]
     primary: str = "p50_us"
-    label: str = ""
     workload: str = ""
     rate_rps: float = math.nan
     refused: tuple[tuple[str, str], ...] = ()
@@ -90,7 +88,6 @@ class Comparison:
     left_out: tuple[tuple[int, str], ...] = ()
     control: tuple[Row, ...] = ()
     reference: Mapping[str, float] = field(default_factory=dict)
-    above: Mapping[tuple[str, str], Bounded] = field(default_factory=dict)
     cpu_groups: str = ""
     without_stalls: float = math.nan
     carried_over: Mapping[str, float] = field(default_factory=dict)
@@ -117,25 +114,17 @@ class Comparison:
     @property
     def repeats(self) -> tuple[int, int]:
         """Starts, or runs, of the baseline and of the first treatment."""
-        names = (self.baseline, *self.treatments, self.baseline)[:2]
-        first, second = (len(self.failed.get(name, ())) for name in names)
-        return first, second
+        return len(self.failed.get(self.baseline, ())), len(self.failed.get(self.treatments[0], ()))
 
     @property
     def failing(self) -> dict[str, float]:
         """Sides of which so many responses fail that nothing else of them is compared, and the share."""
-        sides = (self.baseline, *self.treatments)
-        return failures.failing({name: self.failed[name] for name in sides if name in self.failed})
+        return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
         """Estimate by how much more of a treatment's responses fail than of the baseline's, as a share of 1."""
         sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
-        return failures.more(*sides, paired=self.interleaved)
-
-    @property
-    def inside(self) -> frozenset[tuple[str, str]]:
-        """Quantities and sides that lie within the instrument's floor."""
-        return frozenset(key for key, change in self.above.items() if not change.low > 0)
+        return counts.more_failed(*sides, paired=self.interleaved)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
@@ -180,11 +169,6 @@ class Comparison:
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
     @property
-    def busy(self) -> tuple[int, ...]:
-        """Starts in whose closed loops the generator, and not the server, may have been the limit."""
-        return self.late if self.form == Form.SLICES else ()
-
-    @property
     def trusted(self) -> bool:
         """Whether the control shows no difference in the primary quantity."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
@@ -214,6 +198,6 @@ class Comparison:
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
     """Return the row, refused where more of the responses of a side failed than may."""
-    shares = failures.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
+    shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

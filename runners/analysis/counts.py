@@ -1,16 +1,21 @@
-"""Count what a load offered and achieved, and what failed of it."""
+"""Count what a load offered and achieved, and what failed: no response, or an error status that was not asked for."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from runners import words
-from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S
+from runners.analysis.intervals import Bounded, difference, expected_hits, student_reach
+from runners.design.load import HALF_ABSENT, WRK2_CALIBRATION_A_CONNECTION_S
+from runners.design.objective import MOST_FAILED
 from runners.readers.run import Step
+from runners.readers.stacks import wilson
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
@@ -141,3 +146,62 @@ def steal_share(step: Step) -> float:
 def _mean(step: Step, column: str) -> float:
     telemetry = step.frames.get("telemetry")
     return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan
+
+
+#: Requests that ended, and those of them that failed.
+Counts = tuple[int, int]
+
+
+def of_step(step: Step) -> Counts:
+    """Count a load on one server."""
+    counted = failures(step)
+    return int(counted.requests), int(counted.failed)
+
+
+def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
+    """Count a load that several servers shared, by the name of each server that was in it."""
+    fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
+    counts_of = {}
+    for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
+        if (name := row["target"]) in names:
+            completed, without = (int(fates.get((name, fate), 0)) for fate in ("completed", "failed"))
+            completed, refused = completed if len(fates) else int(row["completed"]), int(row["non_2xx"])
+            if step.workload == HALF_ABSENT:  # by chance, half of its keys are absent
+                refused = max(0, refused - int(expected_hits(completed, 2).high))
+            counts_of[name] = completed + without, refused + without
+    return counts_of
+
+
+def failed_share(counts: Sequence[Counts]) -> float:
+    """Return the share of all requests that failed; 0 without any."""
+    ended = sum(requests for requests, _ in counts)
+    return sum(failed for _, failed in counts) / ended if ended else 0.0
+
+
+def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
+    """Return the sides of which too many responses failed for anything else to be compared, and their shares."""
+    shares = {name: failed_share(counts) for name, counts in failed.items()}
+    return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
+
+
+def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
+    """Estimate by how much more of the requests to a treatment failed, as a share of 1; NaN where a side has none.
+
+    A side has the counts of its starts, or runs; `paired`: in the same order, and disturbed alike. The difference has
+    the wider of Student's interval over starts, for errors come in bursts, and Newcombe's of all requests together (R.
+    G. Newcombe, 1998, Statistics in Medicine 17, method 10).
+    """
+    if paired:
+        pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]
+        treatment, baseline = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    sides = [[counts for counts in side if counts[0]] for side in (treatment, baseline)]
+    if not all(sides):
+        return Bounded(math.nan)
+    wholes = [(failed_share(side), sum(ended for ended, _ in side)) for side in sides]
+    pooled = difference(*(Bounded(whole, *wilson(whole, ended)) for whole, ended in wholes))
+    shares = [np.array([failed / ended for ended, failed in side]) for side in sides]
+    if (fewest := min(map(len, shares))) < 2:
+        return pooled
+    apart = [shares[0] - shares[1]] if paired else shares
+    reach = student_reach(sum(float(values.var(ddof=1)) / len(values) for values in apart), fewest - 1)
+    return Bounded(pooled.value, min(pooled.low, pooled.value - reach), max(pooled.high, pooled.value + reach))

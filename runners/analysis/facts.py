@@ -26,7 +26,7 @@ from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, ma
 from runners.analysis.validity import fell_short as fell_short
 from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
-from runners.design.session import FILL, LOCK
+from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
@@ -224,18 +224,10 @@ def usable_profile(step: Step) -> bool:
     return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
 
 
-def _shows(step: Step, event: str) -> bool:
-    return usable_profile(step) and profile_samples(step, event) >= FEWEST_SAMPLES
-
-
-def lock_profiles(steps: Sequence[Step]) -> list[Step]:
-    """Choose the profiles of waiting for locks that are evidence, and enough of it."""
-    return [step for step in steps if LOCK in step.profiled and _shows(step, LOCK)]
-
-
-def shown_profiles(steps: Sequence[Step]) -> list[Step]:
-    """Choose the CPU profiles that a report shows: evidence, and enough of it."""
-    return [step for step in steps if step.profiled and _shows(step, CPU)]
+def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
+    """Choose the profiles of an event that a report shows: evidence, and enough of it."""
+    profiles = [step for step in steps if step.profiled and usable_profile(step)]
+    return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 
 
 def profile_samples(step: Step, event: str) -> int:

@@ -49,7 +49,7 @@ class Floor:
 
     def at(self, level: float) -> Bounded | None:
         """Return a percentile over the rounds."""
-        return over_rounds(_values(self.good, level).values())
+        return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
         return over_rounds(facts.achieved_rps(step) for step in self.good)
@@ -76,9 +76,9 @@ def cpu_s_a_million(step: Step) -> float:
     return used_s / completed * 1e6 if completed > 0 else math.nan
 
 
-def _values(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return a percentile by the round's number."""
-    values = {step.record.round or 0: facts.at(step, level) for step in steps}
+def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
+    """Return a percentile in microseconds by the number of the round, where it may be quoted."""
+    values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
 
@@ -120,7 +120,7 @@ def reference_of(point: dict[str, Floor]) -> Floor | None:
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
     """Return what a generator reads above a reference client, over the rounds that both have."""
-    mine, theirs = _values(floor.good, level), _values(reference.good, level)
+    mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
 
@@ -186,10 +186,6 @@ class Freeze:
     longest_s: float
     at_end: bool
 
-    def due_above(self, wait_s: float) -> float:
-        """Return for how many seconds of it requests fell due that wait longer than this."""
-        return min(self.length_s, max(0.0, self.longest_s - wait_s))
-
 
 @dataclass(frozen=True, slots=True)
 class Stall:
@@ -206,7 +202,8 @@ class Stall:
 
     def expected_above(self, wait_s: float) -> float:
         """Return the requests that the schedule makes wait longer; NaN in closed loop."""
-        return self.rate_rps * sum(freeze.due_above(wait_s) for freeze in self.freezes)
+        due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
+        return self.rate_rps * sum(due_s)
 
     def counted_above(self, wait_s: float) -> float:
         """Return the requests that took longer, straight between the rows of its spectrum; NaN where it prints none."""

@@ -17,9 +17,9 @@ from operator import attrgetter
 import numpy as np
 
 from runners import words
-from runners.analysis import facts, failures, machine_stalls, quantities, treatments
+from runners.analysis import counts, facts, machine_stalls, quantities, treatments
 from runners.analysis.comparison import Alone, Comparison, Form, refuse_failing
-from runners.analysis.failures import Counts
+from runners.analysis.counts import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
@@ -32,10 +32,6 @@ from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord
 
-#: Quantities that are percentiles of the log of requests: level (0..1) and column, by name.
-LEVELS = {
-    name: (quantity.level, quantity.column) for name, quantity in QUANTITIES.items() if quantity.level is not None
-}
 #: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
 UNFINISHED_JIT = 0.1
 #: What reaches this share of the highest rate that a generator at its limit achieved, was limited by the generator.
@@ -51,19 +47,12 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
         if step.kind in (SHARED, ALONE, SOLO) and about is not None:
             blocks.setdefault(about.name, []).append(step)
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
-    loads = [steps[-1].workload.upper() for steps in measured]
-    labels = [f"{load}: " if len(set(loads)) > 1 else "" for load in loads]
-    return tuple(
-        replace(block, label=label, alone=_loads_alone(run, block))
-        for block, label in zip(map(comparison, measured), labels, strict=True)
-    )
-
-
-def _loads_alone(run: Run, block: Comparison) -> dict[str, Alone]:
-    """Return the medians of loads of the run that are not interleaved, by treatment, each with the baseline's."""
-    sides = {name: facts.clean(run, name, block.workload) for name in (block.baseline, *block.treatments)}
-    pairs = {name: alone(sides[block.baseline], sides[name]) for name in block.treatments}
-    return {name: medians for name, medians in pairs.items() if medians is not None}
+    compared = []
+    for block in map(comparison, measured):
+        base, *others = (facts.clean(run, name, block.workload) for name in (block.baseline, *block.treatments))
+        pairs = zip(block.treatments, (alone(base, other) for other in others), strict=True)
+        compared.append(replace(block, alone={name: medians for name, medians in pairs if medians}))
+    return tuple(compared)
 
 
 def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
@@ -89,7 +78,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     for step in steps:
         if step.kind == ALONE and step.valid and step.record.interleaved is not None:
             reached_alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
-            failed_alone[step.record.interleaved.arm].append(failures.of_step(step))
+            failed_alone[step.record.interleaved.arm].append(counts.of_step(step))
     left_out = {
         number: facts.why_not(step)
         for number, step in shared.items()
@@ -106,7 +95,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             without_stalls.append(machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))[1])
         for quantity, start in _starts(step, names, reached_alone[number]).items():
             starts[quantity].append(start)
-    rows, control, reference, above = list[Row](), list[Row](), dict[str, float](), dict[tuple[str, str], Bounded]()
+    rows, control, reference = list[Row](), list[Row](), dict[str, float]()
     values: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
@@ -130,7 +119,6 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             effects = treatments.without_spill_over(effects, of_solo)
             spilt = of_solo.effects
         over = _above(whole, names, about, quantity)
-        above |= {(quantity, name): change for name, change in over.items()}
         for effect in effects.effects:
             row = _row(quantity, about, effect, base_value, count[effect.treatment], effect in spilt)
             rows.append(_resolved(row, over, about))
@@ -140,8 +128,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         for index, name in enumerate(compared):
             values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
-    background = _background(list(used.values()))
-    responses = [failures.of_targets(step, compared) for step in shared.values()]
+    compiling_us = _compiling_us(list(used.values()))
+    responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
     cpu_us = {name: float(np.nanmean(of)) for (quantity, name), of in values.items() if quantity == CPU}
@@ -152,7 +140,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             row = replace(row, quantity=RESPONDING_CPU)
         if late and form == Form.SLICES:
             row = _within_generator(row, values)
-        warm = _refuse_cold(row, background, cpu_us)
+        warm = _refuse_cold(row, compiling_us, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
     shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
@@ -164,7 +152,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         rows=tuple(map(marked, rows)), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
         steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
-        control=tuple(map(marked, control)), reference=reference, above=above, cpu_groups=about.cpu_groups,
+        control=tuple(map(marked, control)), reference=reference, cpu_groups=about.cpu_groups,
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
         carried_over={name: float(np.mean([shift[name] for shift in shifts if name in shift])) for name in carriers},
         utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
@@ -183,31 +171,31 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
     return replace(row, at_least=bounds, refused=refused)
 
 
-def _refuse_cold(row: Row, background: Mapping[str, Mapping[str, float]], cpu_us: Mapping[str, float]) -> Row:
+def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
     """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
-    jit_us = {name: background.get(name, {}).get("jit", 0.0) for name in (row.treatment, row.baseline)}
+    jit_us = {name: compiling_us.get(name, 0.0) for name in (row.treatment, row.baseline)}
     cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
         return row
     return replace(row, refused=(Refusal(Reason.JIT_UNFINISHED, amounts=tuple(jit_us.values())),))
 
 
-def _background(steps: Sequence[Step]) -> dict[str, dict[str, float]]:
-    """Return CPU microseconds per request by treatment and role of its background threads, the mean of the starts."""
-    cpu_us: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
+    """Return the CPU microseconds per request of JIT compilation by treatment, the mean of the starts."""
+    jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
         for target in step.record.targets:
-            for role, used_s in target.background_by_role_s.items():
-                cpu_us[target.name][role] += used_s * 1e6 / served[target.name] / len(steps)
-    return {name: dict(roles) for name, roles in cpu_us.items()}
+            if used_s := target.background_by_role_s.get("jit"):
+                jit_us[target.name] += used_s * 1e6 / served[target.name] / len(steps)
+    return jit_us
 
 
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
     """Return the change of a percentile from the server that does nothing to each treatment, if any."""
-    if not about.reference or quantity not in (*LEVELS, UNDISTURBED) or not usable(starts, len(names) - 1):
+    if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
     return {effect.treatment: effect.change for effect in effects}
@@ -215,7 +203,7 @@ def _above(
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
     """Return the row, refused where the higher side lies within the floor, so that the difference may be anything."""
-    if row.quantity.name not in (*LEVELS, UNDISTURBED) or REFERENCE_TARGET.name in about.treatments:
+    if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
         is_median = row.quantity.level is not None and row.quantity.level <= MEDIAN
@@ -227,17 +215,16 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
     """Return a percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
-    if quantity not in LEVELS:
-        return []
-    level, column = LEVELS[quantity]
+    level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
         about = step.record.interleaved
-        if step.kind == SOLO and about is not None and facts.samples(step) * (1 - level) >= ENOUGH_BEYOND:
-            value = facts.quoted(step, level, column.removesuffix("_us"))
-            if value is not None and value.value > 0:
-                by_start[step.record.round or 0][about.arm] = value.value
-    whole = all(set(names) <= by_start[number].keys() for number in starts)
+        if level is None or step.kind != SOLO or about is None or facts.samples(step) * (1 - level) < ENOUGH_BEYOND:
+            continue
+        value = facts.quoted(step, level, kind)
+        if value is not None and value.value > 0:
+            by_start[step.record.round or 0][about.arm] = value.value
+    whole = level is not None and all(set(names) <= by_start[number].keys() for number in starts)
     return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
@@ -265,10 +252,11 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     present = [name for name in names if name in set(targets["target"])]
     fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
     starts = {
-        name: start_of(requests, names, level, column)
-        for name, (level, column) in LEVELS.items()
-        if fewest * (1 - level) >= ENOUGH_BEYOND and (column != "response_us" or level <= on_time_to)
-    }
+        name: start_of(requests, names, quantity.level, quantity.column)
+        for name, quantity in QUANTITIES.items()
+        if quantity.level is not None and fewest * (1 - quantity.level) >= ENOUGH_BEYOND
+        and (quantity.column != "response_us" or quantity.level <= on_time_to)
+    }  # fmt: skip
     if machine_stalls.watched(step) and "p99_us" in starts:
         kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
         starts[UNDISTURBED] = start_of(kept, names, 0.99)

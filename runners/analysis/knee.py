@@ -215,10 +215,6 @@ class Search:
                 known, kind=Kind.BELOW, rps=math.nan, low_rps=math.nan, high_rps=top_rps, precise=False, late=False,
                 limit=limit,
             )  # fmt: skip
-        return self._between(known, top_rps, limit)
-
-    def _between(self, known: Knee, top_rps: float, limit: Limit) -> Knee:
-        """Return the knee between the rates that met the objective and a bound from above."""
         assert self.curve is not None  # there are steps
         by_all = self.curve.knee
         high_rps = min(rps for rps in (self.reached_rps, by_all.high, known.high_rps) if words.known(rps))
@@ -251,7 +247,7 @@ class Search:
         weights = below.joint * (below.places <= math.log(self.reached_rps))
         for step in self.longer:
             if self._outcome(step) == StepOutcome.MISSED:
-                side = (math.log(step.refuted_rps) - below.places) / LONG_JITTER
+                side = (math.log(step.rps / step.busy) - below.places) / LONG_JITTER
             else:
                 jitter = SHORTER_JITTER if step.length_s < self.aim.long_s else LONG_JITTER
                 side = (below.places - math.log(step.rps)) / jitter

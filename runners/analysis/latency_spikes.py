@@ -119,22 +119,12 @@ def find(slices: pd.DataFrame) -> Tail | None:
         if p99[k] > threshold  # never where it is NaN
     ]
     spikes = []
-    for begin, end, members in _merged(spans):
+    for stretch in machine_stalls.joined(spans):
+        members, end_s = [member for *_, member in stretch], max(end for _, end, _ in stretch)
         excess_ms = float((slow[members] * over).sum())
-        spikes.append(Spike(max(0.0, begin), end, float(longest[members].max()), excess_ms))
+        spikes.append(Spike(max(0.0, stretch[0][0]), end_s, float(longest[members].max()), excess_ms))
     whole_ms = float((slow * over).sum())
     return Tail(seen.slice_s, seen.length_s, usual, threshold, tuple(spikes), float(slow.sum()), whole_ms)
-
-
-def _merged(spans: list[tuple[float, float, int]]) -> list[tuple[float, float, list[int]]]:
-    merged: list[tuple[float, float, list[int]]] = []
-    for begin, end, slice_ in sorted(spans):
-        if merged and begin <= merged[-1][1] + 1e-9:
-            first, last, members = merged[-1]
-            merged[-1] = (first, max(last, end), [*members, slice_])
-        else:
-            merged.append((begin, end, [slice_]))
-    return merged
 
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"

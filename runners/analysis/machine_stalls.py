@@ -7,8 +7,9 @@ at utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,20 +58,29 @@ def stalls_of(step: Step) -> pd.DataFrame:
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
+Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
+
+
+def joined(spans: Iterable[Span]) -> list[list[Span]]:
+    """Group spans, which begin with their begin and end, that overlap or touch, in order."""
+    groups, last = list[list[Span]](), -np.inf
+    for span in sorted(spans):
+        if span[0] > last:
+            groups.append([])
+        groups[-1].append(span)
+        last = max(last, span[1])
+    return groups
+
+
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
     """Join the stalls of all cores, each with its drain: rows of begin and end in seconds, in order, apart."""
     if not 0 <= utilisation < 1:
         raise ValueError(f"a queue drains at a utilisation from 0 to below 1, not at {utilisation}")
     stalls = _of_bursts(stalls)
-    standing: list[list[float]] = []
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
-    for begin, end in sorted(zip(stalls["t_s"] - PERIOD_S, ends, strict=True)):
-        if standing and begin <= standing[-1][1]:
-            standing[-1][1] = max(standing[-1][1], end)
-        else:
-            standing.append([begin, end])
     widened: list[list[float]] = []
-    for begin, end in standing:
+    for stall in joined(zip(stalls["t_s"] - PERIOD_S, ends, strict=True)):
+        begin, end = stall[0][0], max(end for _, end in stall)
         drain_s = (end - begin) * utilisation / (1 - utilisation)
         if widened and begin <= widened[-1][1]:  # the queue stays while nothing is served, and grows
             widened[-1][1] += (end - begin) + drain_s

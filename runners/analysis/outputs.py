@@ -97,16 +97,15 @@ def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
     loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
         own = setting_of(output)
-        unknown = [name for name, value in own.items() if value is None]
-        alike = (
-            load
-            for setting, load in loads
-            if not differing(setting, own) and unknown == [name for name, value in setting.items() if value is None]
-        )
+        alike = (load for setting, load in loads if not differing(setting, own) and _unknown(setting) == _unknown(own))
         if (load := next(alike, None)) is None:
             loads.append((own, load := []))
         load.append(output)
     return [tuple(load) for _, load in loads]
+
+
+def _unknown(setting: Setting) -> list[str]:
+    return [name for name, value in setting.items() if value is None]
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
@@ -257,12 +256,8 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
     for name in apart:
         yield f"{name} differs, as was allowed: {_both(first, second, name)}"
     for side, setting in (("A", first), ("B", second)):
-        hidden = [
-            name
-            for name, value in setting.items()
-            if value is None and not (name == "offered rate" and setting["loop"] == "closed loop")
-        ]
-        if hidden:
+        no_rate = "offered rate" if setting["loop"] == "closed loop" else ""
+        if hidden := [name for name in _unknown(setting) if name != no_rate]:
             yield f"{side} does not say: {words.listed(hidden)}"
     if loop_of(a[0]) == "closed loop":
         yield "closed loop: a server that stalls is asked less, so no latency under a given load can be read from it"

@@ -8,7 +8,6 @@ stalls, as long as they leave half of its time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -59,7 +58,7 @@ class RateStep:
     `stalled`: share of its time in which a core stalled. `start`: the number of the fresh start of its server.
     `least_us`, `achieved_most`: what a late generator would have read on time at best; None where it was. `calm_us`:
     the percentiles outside of the machine's stalls, right for a server that is busy for no larger share of the time
-    than `busy`.
+    than `busy`: a busier one has a longer queue.
     """
 
     rps: float
@@ -111,11 +110,6 @@ class RateStep:
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
         return StepOutcome.STALLED if self.on_time.excess(objective) > 0 else StepOutcome.GENERATOR
-
-    @property
-    def refuted_rps(self) -> float:
-        """The rate that the knee does not exceed if the step missed: a server busier than `busy` has a longer queue."""
-        return self.rps / self.busy
 
     def at(self, level: float) -> float:
         """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
@@ -276,8 +270,3 @@ def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> fl
     due = facts.number(step, "scheduled")
     total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
     return total / due if words.known(due) and due else 0.0
-
-
-def rates(judged: Sequence[Point], *outcomes: StepOutcome) -> list[float]:
-    """Return the rates of the steps with these outcomes, each once, lowest first."""
-    return sorted({point.rps for point in judged if point.outcome in outcomes})

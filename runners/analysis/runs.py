@@ -3,67 +3,154 @@
 Runs are compared only where nothing but the setting differs. With two or more runs on each side, what differs between
 runs of one side is the measure (see quantities.welch; Bonferroni over the quantities). With one on each side there is
 no such measure: the difference is given with what the requests of one run tell, which is too little for a verdict.
+A measurement that never became steady, or ended with JIT compilation unfinished, has no percentile of its own; a tail
+that the machine or a late generator made is not the server's. Of repeats more than half of a side's have to be so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from runners.analysis import comparable, facts, failures
+from runners.analysis import counts, facts, quantities
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
+from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import ALPHA, AT_MOST, OF_LOADS, Row, quantities_of, resolution, welch
+from runners.analysis.quantities import LEVELS, OF_LOADS, Reason, Refusal, Row
+from runners.analysis.steady_state import not_warm, steadiness
+from runners.analysis.tail_attribution import made
+from runners.design.objective import CPU
 from runners.readers.run import Run, Step
+from runners.storage.schema import StepRecord, to_document
+
+#: A side of a comparison: what it is called, and its measurements.
+Side = tuple[str, Sequence[Step]]
+
+
+def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
+    """Return why a percentile (0..1) of these sides is not compared; empty where it may be."""
+    return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
+
+
+def _unsteady(side: Side) -> Refusal | None:
+    name, steps = side
+    if len(steps) != 1:
+        return None
+    if (seen := steadiness(steps[0])).steady is False:
+        return Refusal(Reason.NEVER_STEADY, name, (seen.seconds,))
+    return Refusal(Reason.JIT_UNFINISHED, name) if not_warm(steps[0]) else None
+
+
+def _late(level: float, side: Side) -> Refusal | None:
+    """Refuse a percentile that lies, in most measurements, above what their generator kept up to."""
+    name, steps = side
+    kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
+    return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
+
+
+def _machine(level: float, side: Side) -> Refusal | None:
+    """Refuse a percentile that the machine made in most measurements."""
+    name, steps = side
+    causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
+    if 2 * len(causes_of) <= len(steps):
+        return None
+    if len(steps) == 1:
+        return Refusal(Reason.MACHINE, name, causes=tuple(causes_of[0].items()))
+    named = tuple(dict.fromkeys((cause, None) for causes in causes_of for cause in causes))
+    return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
+
+
+#: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
+MACHINE_KEYS = (
+    "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
+    "transparent_huge_pages",
+)  # fmt: skip
+PARAMETERS = ("heap_mb", "selectors")  # of the server, whatever the engine
+TOOLS = ("java", "truepace", "server_sources", "lab_sources", "loadgen_sources")
+STEP = (
+    "workload", "role", "offered_rps", "connections", "threads", "warmup_s", "duration_s", "profiled", "generator.tool",
+    "generator.version", "generator.cpus", "server.cpus", "server.ready.jvm", "server.ready.transport",
+    "store_before.entries_estimate",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """The matching loads of two sides: what each side is called, and its steps."""
+class Differs:
+    """A field and its value on each side."""
 
-    names: tuple[str, str]
-    workload: str
-    a: tuple[Step, ...]
-    b: tuple[Step, ...]
+    field: str
+    a: object
+    b: object
 
     @property
-    def sides(self) -> tuple[comparable.Side, comparable.Side]:
-        return (self.names[0], self.a), (self.names[1], self.b)
+    def text(self) -> str:
+        return f"{self.field}: {self.a!s} against {self.b!s}"
+
+    @property
+    def group(self) -> str:
+        """The first part of the field: machine of machine.kernel."""
+        return self.field.partition(".")[0]
 
 
-def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[Pair]:
-    """Return the clean loads that match by setting and workload; where each side has one setting only, by workload."""
+def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
+    """Yield the fields of two manifests that differ."""
+    groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
+    return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
+
+
+def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
+    """Yield the fields of the metadata of two steps that differ, settings left aside."""
+    return _differing(to_document(a), to_document(b), STEP)
+
+
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
+    def at(value: Any, part: str) -> Any:
+        return value.get(part) if isinstance(value, Mapping) else None
+
+    documents: tuple[Any, Any] = (a, b)
+    for field in fields:
+        left, right = (reduce(at, field.split("."), document) for document in documents)
+        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float))
+        same = abs(left - right) < 1e-6 if numbers else left == right
+        if left is not None and right is not None and not same:
+            yield Differs(field, left, right)
+
+
+def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
+    """Return workload and sides of the clean loads that match by setting; where each side has one only, by workload."""
     left, right = _loads(a), _loads(b)
-    matched = []
+    alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
+    matched = list[tuple[str, Side, Side]]()
     for (subject, workload), steps in left.items():
-        match = right.get((subject, workload))
-        names = (f"{facts.engine_name(subject)} (A)", f"{facts.engine_name(subject)} (B)")
-        if match is None and len({key[0] for key in left}) == len({key[0] for key in right}) == 1:
-            other = next(iter(right))[0]
-            match, names = right.get((other, workload)), (facts.engine_name(subject), facts.engine_name(other))
-        if match:
-            matched.append(Pair(names, workload, tuple(steps), tuple(match)))
+        other = subject if (subject, workload) in right or not alone else next(iter(right))[0]
+        first, second = map(facts.engine_name, (subject, other))
+        if other == subject:
+            first, second = f"{first} (A)", f"{second} (B)"
+        if match := right.get((other, workload)):
+            matched.append((workload, (first, steps), (second, match)))
     return matched
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
     """Return the loads that are evidence of their latencies, or of responses that failed, by setting and workload."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
-    evidence = (step for step in steps if facts.quotable(step) or failures.failing({"": [failures.of_step(step)]}))
+    evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
-def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
+def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
     """Return every field besides the setting that is not the same in all runs, once."""
-    (first, *runs), fields = [*a, *b], dict[str, comparable.Differs]()
-    compared = [comparable.of_manifests(first.manifest, run.manifest) for run in runs]
-    for pair in pairs(a, b):
-        step, *steps = (*pair.a, *pair.b)
-        compared += [comparable.of_steps(step.record, other.record) for other in steps]
+    (first, *runs), fields = [*a, *b], dict[str, Differs]()
+    compared = [of_manifests(first.manifest, run.manifest) for run in runs]
+    for _, (_, left), (_, right) in pairs(a, b):
+        step, *steps = (*left, *right)
+        compared += [of_steps(step.record, other.record) for other in steps]
     for differs in chain.from_iterable(compared):
         fields.setdefault(differs.field, differs)
     return list(fields.values())
@@ -72,48 +159,55 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[comparable.Differs]:
 def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comparison]:
     """Compare each pair of loads that match; `margin`: the relative change that would matter."""
     comparisons = []
-    for pair in pairs(a, b):
-        baseline, treatment = pair.names
-        failed = {name: tuple(map(failures.of_step, steps)) for name, steps in pair.sides}
-        single = min(len(pair.a), len(pair.b)) < FEWEST_RUNS
-        rows = _single(pair) if single else _repeated(pair, margin)
+    for workload, *sides in pairs(a, b):
+        (baseline, left), (treatment, right) = sides
+        failed = {name: tuple(map(counts.of_step, steps)) for name, steps in sides}
+        single = min(len(left), len(right)) < FEWEST_RUNS
+        rows = _single(sides) if single else _repeated(sides, margin)
         comparison = Comparison(
-            name=pair.workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
-            rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=pair.workload,
+            name=workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
+            rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=workload,
         )  # fmt: skip
         comparisons.append(comparison)
     return comparisons
 
 
-def _single(pair: Pair) -> Iterator[Row]:
+def _single(sides: Sequence[Side]) -> Iterator[Row]:
+    (baseline, left), (treatment, right) = sides
     for quantity in OF_LOADS:
         if (level := quantity.level) is None:
             continue
-        a, b = (facts.at(steps[0], level) for steps in (pair.a, pair.b))
+        a, b = (facts.at(steps[0], level) for steps in (left, right))
         if a is None or b is None or not a.value > 0:
             continue
         less = difference(b, a)
-        sides = [(name, steps[:1]) for name, steps in pair.sides]
-        refused = () if less.holds_zero else comparable.refusals(level, *sides)
+        refused = () if less.holds_zero else refusals(level, (baseline, left[:1]), (treatment, right[:1]))
         ends = (less.value, less.low, less.high)
         ratio, low, high = (1 + max(-1.0, end / a.value) for end in ends)  # no latency is below 0
         yield Row(
-            quantity, *pair.names, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1, refused=refused,
-            sampled=True,
+            quantity, baseline, treatment, ratio, low, high, Direction.INCONCLUSIVE, a.value, b.value, 1,
+            refused=refused, sampled=True,
         )  # fmt: skip
 
 
-def _repeated(pair: Pair, margin: float) -> Iterator[Row]:
-    left, right = ([quantities_of(step) for step in steps] for steps in (pair.a, pair.b))
+def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
+    left, right = ([quantities.quantities_of(step) for step in steps] for _, steps in sides)
     usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
+    names, alpha = (sides[0][0], sides[1][0]), quantities.ALPHA / len(usable) if usable else math.nan
     for quantity in usable:
         a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
-        blur = resolution(quantity, a, b)
-        row = welch(quantity, pair.names, np.log(a), np.log(b), ALPHA / len(usable), margin, blur)
-        yield comparable.marked(row, *pair.sides)
+        blur = quantities.resolution(quantity, a, b)
+        row = quantities.welch(quantity, names, np.log(a), np.log(b), alpha, margin, blur)
+        refused: tuple[Refusal, ...] = ()
+        if quantity.name == CPU:
+            cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
+            refused = tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold)
+        elif row.decided:
+            refused = refusals(LEVELS[quantity.name], *sides)
+        yield replace(row, refused=refused)
 
 
 def _known(run: dict[str, float], name: str) -> bool:
     """Return whether a run has a value of a quantity, and not only bounds of it."""
     value = run.get(name, math.nan)
-    return math.isfinite(value) and value > 0 and run.get(name + AT_MOST, value) == value
+    return math.isfinite(value) and value > 0 and run.get(name + quantities.AT_MOST, value) == value

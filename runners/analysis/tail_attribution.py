@@ -205,13 +205,9 @@ def made(step: Step, level: float = P99) -> dict[str, float] | None:
 
     It was the machine's where it lies above the threshold of spikes, and they explain half of the excess.
     """
-    value = facts.quoted(step, level)
-    slow = latency_spikes.find(step.frames["slices"]) if value is not None else None
-    if value is None or slow is None or not value.value > slow.threshold_us:
+    value, seen = facts.quoted(step, level), attribution(step)
+    if value is None or seen is None or not value.value > seen.tail.threshold_us:
         return None
-    if not any(cause.name in latency_spikes.MACHINE for cause in latency_spikes.causes_of(step)):
-        return None
-    seen = attribution(step)
-    named = {share.cause.name: share.share.value for share in seen.named} if seen is not None else {}
-    own = {name: share for name, share in named.items() if name in latency_spikes.MACHINE}
+    shares = {share.cause.name: share.share.value for share in seen.named}
+    own = {name: share for name, share in shares.items() if name in latency_spikes.MACHINE}
     return own if sum(own.values()) >= MACHINE_SHARE else None

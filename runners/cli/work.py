@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from runners import words
 from runners.analysis import facts, validity
-from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.counts import by_status, failures, number
 from runners.analysis.interleaved import comparisons
 from runners.analysis.knee import Knee
 from runners.analysis.outputs import as_record, compare_outputs
-from runners.analysis.runs import compare_runs, differing
+from runners.analysis.runs import Differs, compare_runs, differing
 from runners.analysis.validity import Aspect, Cause
 from runners.audit.audit import audit
 from runners.audit.listing import as_json as audit_json

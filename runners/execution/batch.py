@@ -148,7 +148,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
     """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
-    from runners.analysis.comparable import of_manifests  # slow to import, and not needed to start a kernel
+    from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)
     if before.get("status") == "running" and psutil.pid_exists(int(before.get("pid") or -1)):

@@ -14,7 +14,7 @@ from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import sizes
-from runners.results.answer import Asked, Question, either
+from runners.results.answer import Asked, Question, Verdict, either
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
@@ -103,11 +103,11 @@ def questions() -> tuple[Asked, ...]:
 
     return answered_by("01", {
         "rate": published.reaches_published_rate(WORKLOADS),
-        "store-cpu": profiles.store_is_most(WORKLOADS, "rocksdb"),
-        "sockets": profiles.sockets_over_store(WORKLOADS, "rocksdb"),
-        "alloc": profiles.http_allocates_most(WORKLOADS, "rocksdb"),
-        "copies": comparisons.any_differs(
-            {"put-copies": "PUT", "get-copies": "GET"}, CPU, (Direction.HIGHER,), ("allocated_bytes",)
+        "store-cpu": profiles.takes_most(WORKLOADS, "rocksdb", profiles.STORE_CPU),
+        "sockets": profiles.takes_most(WORKLOADS, "rocksdb", profiles.SOCKETS_CPU),
+        "alloc": profiles.takes_most(WORKLOADS, "rocksdb", profiles.HTTP_BYTES),
+        "copies": comparisons.parts_differ(
+            Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
         ),
         "merge-tail": either(*(tails.tail_by("compaction", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
         "flush-tail": either(*(tails.tail_by("flush", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
@@ -116,7 +116,9 @@ def questions() -> tuple[Asked, ...]:
         "cache": comparisons.differs(("get-cache",), CACHED.name, "p50_us", (Direction.LOWER,)),
         "errors": published.errors_are_absent_keys("get"),
         "engines": either(
-            comparisons.median_differs({"put-compared": "PUT", "get-compared": "GET"}, "lsm"),
+            comparisons.parts_differ(
+                Verdict.of_any, {"put-compared": "PUT", "get-compared": "GET"}, "lsm", "p50_us", comparisons.DIFFERS
+            ),
             loads.medians_apart(WORKLOADS, "rocksdb", "lsm"),
         ),
         "gc-tail": tails.tail_by("GC pause", "put-rocksdb"),

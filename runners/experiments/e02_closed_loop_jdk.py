@@ -145,18 +145,18 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
-    from runners.results import closed_loop
+    from runners.results import loops
     from runners.results.comparisons import differs
     from runners.results.published import loads_several_nodes
 
     return answered_by("02", {
-        "more": closed_loop.one_flag,
-        "executor": closed_loop.executor,
-        "wait": closed_loop.timer_and_tick,
-        "one-write": closed_loop.one_write,
+        "more": loops.one_flag,
+        "executor": loops.executor,
+        "wait": loops.timer_and_tick,
+        "one-write": loops.one_write,
         "jdk25": differs(("default",), "delayed", THROUGHPUT, (Direction.LOWER,)),
-        "404": closed_loop.errors_are_the_scripts,
-        "mixed": closed_loop.mixed,
-        "profile": closed_loop.waits_idle,
+        "404": loops.errors_are_the_scripts,
+        "mixed": loops.mixed,
+        "profile": loops.waits_idle,
         "nodes": loads_several_nodes(lambda: tuple(published_of("report-2")), NODES),
     })  # fmt: skip

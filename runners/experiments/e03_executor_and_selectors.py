@@ -16,7 +16,7 @@ from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import ladders, sizes
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked
+from runners.results.answer import Asked, Verdict
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -181,7 +181,7 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, knees, profiles, published
-    from runners.results.connections import Loop, more_than
+    from runners.results.loads import Loop, more_than
 
     one, many, pooled = Loop("selector-one", 1), Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
     return answered_by("03", {
@@ -195,12 +195,12 @@ def questions() -> tuple[Asked, ...]:
         "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),
         "get": knees.knees_apart("get", "selector", "blocking-one"),
         "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),
-        "large-values": comparisons.differs_in_all(
-            {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
+        "large-values": comparisons.parts_differ(
+            Verdict.of_all, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
         ),
         "virtual": knees.knees_apart("put", "virtual", "blocking-many"),
         # behind one selector that waits for the pool, one request at a time is in the store: nobody waits for its mutex
-        "locks": profiles.store_owns_the_waiting(("put", "get"), "blocking-many"),
+        "locks": profiles.takes_most(("put", "get"), "blocking-many", profiles.STORE_WAITS),
         "queue": knees.longer_queue,
         "errors": published.reads_miss(lambda: columns("report-3", "-get-")),
         "beyond": published.beyond_the_knee,

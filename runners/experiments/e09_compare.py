@@ -75,9 +75,12 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     """Return the question whether the two treatments differ, for every quantity of loads."""
     from runners.analysis.quantities import OF_LOADS
-    from runners.results.comparisons import treatments_differ
+    from runners.results.comparisons import DIFFERS, differs
 
     return tuple(
-        Asked(Question(measure.name, f"Do the two treatments differ in {measure.label}?"), treatments_differ(measure))
+        Asked(
+            Question(measure.name, f"Do the two treatments differ in {measure.label}?"),
+            differs(None, None, measure.name, DIFFERS),
+        )
         for measure in OF_LOADS
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from runners import words
-from runners.analysis import facts, loops
+from runners.analysis import facts
 from runners.readers.published import published_of
 from runners.report.sentences import words_of
 from runners.report.validity import numbered_questions
+from runners.results import loops
 from runners.results.answer import Answered, Changes, Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.published import outputs_named

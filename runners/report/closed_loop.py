@@ -10,8 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from runners import words
-from runners.analysis import facts, instrument, loops
-from runners.analysis.loops import Loop
+from runners.analysis import facts, instrument
 from runners.analysis.quantities import factor
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published_of
@@ -19,6 +18,8 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import spectrum
 from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.results import loops
+from runners.results.loops import Loop
 
 
 def curve_section(run: Run) -> Section | None:

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from runners import words
-from runners.analysis import facts, failures
+from runners.analysis import counts, facts
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
@@ -218,7 +218,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     shown = list(dict.fromkeys([*(name for name in first if name in by_quantity), *differ]))[:most]
 
     def value(row: Row, name: str, number: float) -> str:
-        least, mark = "at least " * (name in row.at_least), "*" * ((row.quantity.name, name) in comparison.inside)
+        least, mark = "at least " * (name in row.at_least), "*" * (name in row.at_most)
         return f"{least}{absolute(row.quantity, number)}{mark}"
 
     def cells(name: str) -> Iterator[str]:
@@ -237,7 +237,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
-    inside = any((name, side) in comparison.inside for name in shown for side in sides)
+    inside = any(row.at_most for name in shown for row in by_quantity[name])
     refused = {
         refusal_words(row.refused): row.quantity.label
         for name in shown for row in by_quantity[name]
@@ -304,7 +304,7 @@ def failing(block: Comparison) -> str:
     """Return in how many responses the sides failed; empty where none did in more than may."""
     if not block.failing:
         return ""
-    shares = {name: failures.share(block.failed[name]) for name in (*block.treatments, block.baseline)}
+    shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
     parts = [f"{words.percent(share)} of {facts.engine_name(name)}" for name, share in shares.items()]
     return f"responses that failed: {words.listed(parts)}"
 
@@ -316,7 +316,7 @@ def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
     if row.spill_over:
         yield "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
-        yield f"; the generator was at its limit in {words.several(len(comparison.busy), comparison.unit)}"
+        yield f"; the generator was at its limit in {words.several(len(comparison.late), comparison.unit)}"
     if (whole := comparison.contradicting(row)) is not None:
         yield f"; with its background threads {whole.change}"
 

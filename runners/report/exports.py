@@ -16,10 +16,10 @@ from markupsafe import Markup
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.comparable import Differs
 from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Bounded, geometric_mean
 from runners.analysis.quantities import QUANTITIES, Quantity
+from runners.analysis.runs import Differs
 from runners.audit.audit import Audit, page
 from runners.audit.figures import achieved_rps, at, largest_us, samples
 from runners.audit.listing import highest_rates, written

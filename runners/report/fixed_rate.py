@@ -149,7 +149,7 @@ def tail_section(results: Results) -> Section:
 
 def where_section(results: Results) -> Section:
     """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
-    profiled, locks, text = facts.shown_profiles(results.steps), facts.lock_profiles(results.steps), ""
+    profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
     if not profiled:  # what there is, said to be of a queue
         profiled, text = [step for step in results.steps if step.profiled and facts.fell_short(step)], OF_QUEUES
         locks = profiled
@@ -161,7 +161,7 @@ def where_section(results: Results) -> Section:
 
 def shares_section(results: Results) -> Section:
     """Return the shares of allocated bytes and of the time waited for locks, by category."""
-    profiled, locks = facts.shown_profiles(results.steps), facts.lock_profiles(results.steps)
+    profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
     others = tuple(event for event in EVENT_TITLES if event not in (facts.CPU, LOCK))
     tables_of_shares = (*_shares(profiled, others), *_shares(locks, (LOCK,)))
     return Section("shares", "Allocations and waits by category", tables=tables_of_shares)

@@ -254,7 +254,6 @@ _NEEDED: dict[Needed, str] = {
     Needed.SERVER_CORES: "{count} cores for the server, and one for the generator",
     Needed.RATE_KEPT: "profiled loads that keep their rate",
     Needed.EVENTS: "a load long enough to hold such events",
-    Needed.WARM_SERVER: "a longer warm-up, until JIT compilation is done",
     Needed.MORE_RUNS: "{count} undisturbed runs",
     Needed.SUCCESSES: "treatments whose responses succeed",
 }

@@ -26,8 +26,7 @@ from runners.report import style, tables
 from runners.report.latency import Curve, curve
 from runners.report.tables import Section, Shown, Table, with_spectra
 from runners.results import generators
-from runners.results.generators import OURS, ordered
-from runners.results.two_generators import Difference, TwoReadings, two_readings, wrk2_was_absent
+from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 

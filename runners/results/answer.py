@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 if TYPE_CHECKING:
     from runners.analysis.intervals import Bounded
+    from runners.readers.run import Step
     from runners.results.results import Results
 
 
@@ -26,27 +27,27 @@ class Verdict(StrEnum):
     NO = "no"
     INCONCLUSIVE = "inconclusive"
 
+    @staticmethod
+    def of(low: float, high: float) -> Verdict:
+        """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
+        return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
+
+    @staticmethod
+    def of_all(parts: Iterable[Verdict]) -> Verdict:
+        """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
+        return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
+
+    @staticmethod
+    def of_any(parts: Iterable[Verdict]) -> Verdict:
+        """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
+        return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
+
 
 class Changes(StrEnum):
     """The part that somebody changes who follows the advice of an answer."""
 
     SERVER = "server"
     MEASUREMENT = "measurement"
-
-
-def verdict_of(low: float, high: float) -> Verdict:
-    """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
-    return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
-
-
-def all_parts(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
-    return min(verdicts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
-
-
-def any_part(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
-    return min(verdicts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
 class Unit(StrEnum):
@@ -65,10 +66,9 @@ class Unit(StrEnum):
 
 
 class Bound(StrEnum):
-    """Whether a value is the quantity itself, or what it is at least or at most."""
+    """Whether a value is the quantity itself, or what it is at most."""
 
     EXACT = "exact"
-    AT_LEAST = "at least"
     AT_MOST = "at most"
 
 
@@ -150,7 +150,6 @@ class Needed(StrEnum):
     SERVER_CORES = "server cores"
     RATE_KEPT = "rate kept while profiled"
     EVENTS = "load long enough for its events"
-    WARM_SERVER = "warm server"
     MORE_RUNS = "more runs"
     SUCCESSES = "responses that succeed"
 
@@ -193,6 +192,16 @@ class Answer:
     needed_count: int = 0
     steps: tuple[str, ...] = ()
     figure: str | None = None
+
+    @classmethod
+    def by(
+        cls, steps: Iterable[Step | str], basis: Basis, verdict: Verdict | bool, *evidence: object,
+        needed: Needed | None = None, figure: str | None = None,
+    ) -> Answer:  # fmt: skip
+        """Return an answer by so many loads or outputs; `verdict` may be whether it is yes."""
+        names = tuple(step if isinstance(step, str) else step.name for step in steps)
+        decided = verdict if isinstance(verdict, Verdict) else Verdict.YES if verdict else Verdict.NO
+        return cls(decided, evidence, basis, len(names), needed, steps=names, figure=figure)
 
     def __post_init__(self) -> None:
         if self.verdict != Verdict.INCONCLUSIVE:
@@ -245,12 +254,8 @@ class Answered:
         return {"key": self.question.key, "question": self.question.text, "measured": self.measured, **answer}
 
 
-def answered(questions: Sequence[Asked], results: Results) -> tuple[Answered, ...]:
-    """Answer every question; one on something that this run did not measure, or could not, is inconclusive."""
-    return tuple(_answered(asked, results) for asked in questions)
-
-
-def _answered(asked: Asked, results: Results) -> Answered:
+def answered(asked: Asked, results: Results) -> Answered:
+    """Answer a question; one on something that this run did not measure, or could not, is inconclusive."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)

@@ -188,17 +188,12 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    drift = (
-        Measure(f"{label_of(step)}: drift of the median over the load", seen.drift, Unit.CHANGE)
-        if seen.drift is not None
-        else None
-    )
-    return seen.steady, drift
+    label = f"{label_of(step)}: drift of the median over the load"
+    return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
 
 
 def _warm(step: Step) -> Judged:
-    cores = compiling_cores(step)
-    if cores is None:
+    if (cores := compiling_cores(step)) is None:
         return None, None
     return cores <= SETTLED_CORES, Measure(label_of(step), cores, Unit.CORES)
 

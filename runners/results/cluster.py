@@ -22,7 +22,7 @@ from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
 from runners.results import profiles
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 from runners.results.results import Results
 
@@ -169,14 +169,12 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
     """Return the ids as rows of ASCII digits, those of one length together."""
-    texts, digits, first = [], 1, 0
-    while first < ids:
-        last = min(10**digits, ids)
-        for start in range(first, last, _CHUNK):
-            numbers = np.arange(start, min(start + _CHUNK, last), dtype=np.int64)
-            powers = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64)
+    texts = []
+    for digits in range(1, len(str(ids - 1)) + 1):
+        powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
+        for first in range(10 ** (digits - 1) if digits > 1 else 0, end, _CHUNK):
+            numbers = np.arange(first, min(first + _CHUNK, end), dtype=np.int64)
             texts.append((numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8))
-        digits, first = digits + 1, 10**digits
     return tuple(texts)
 
 
@@ -190,31 +188,18 @@ def text_hash(keys: Bytes) -> Words:
 
 def murmur3(keys: Bytes, seed: int) -> Words:
     """Return MurmurHash3_x86_32 of each row; all rows have one length."""
-    length = keys.shape[1]
-    hashes = np.full(len(keys), seed, dtype=np.uint32)
-    whole = length // 4 * 4
-    for at in range(0, whole, 4):
-        hashes = _rotated(hashes ^ _mixed(_word(keys[:, at : at + 4])), 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    if whole < length:
-        hashes ^= _mixed(_word(keys[:, whole:]))
+    length, hashes = keys.shape[1], np.full(len(keys), seed, dtype=np.uint32)
+    words = np.pad(keys, ((0, 0), (0, -length % 4))).view("<u4").T
+    mixed = [_rotated(word * _C1, 15) * _C2 for word in words]
+    for word in mixed[: length // 4]:
+        hashes = _rotated(hashes ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    for word in mixed[length // 4 :]:  # a last one of fewer than four bytes
+        hashes ^= word
     hashes ^= np.uint32(length)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         hashes = (hashes ^ (hashes >> np.uint32(shift))) * np.uint32(factor)
     last: Words = hashes ^ (hashes >> np.uint32(16))
     return last
-
-
-def _word(part: Bytes) -> Words:
-    """Return up to four bytes a row as a number, the first the lowest."""
-    words = np.zeros(len(part), dtype=np.uint32)
-    for place, column in enumerate(part.T):
-        words |= column.astype(np.uint32) << np.uint32(8 * place)
-    return words
-
-
-def _mixed(word: Words) -> Words:
-    mixed: Words = _rotated(word * _C1, 15) * _C2
-    return mixed
 
 
 def _rotated(word: Words, by: int) -> Words:
@@ -257,7 +242,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             evidence.append(difference_of(comparison, median, method))
         given = answer_of(comparison, row, (Direction.HIGHER,))
         answers.append(replace(given, evidence=tuple(evidence)))
-    return together(answers, all_parts) if answers else None
+    return together(answers, Verdict.of_all) if answers else None
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
@@ -288,7 +273,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)
     basis, starts = Basis.STARTS_BY_REQUEST, min(row.starts for row in rows)
-    return Answer(verdict_of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
+    return Answer(Verdict.of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
 #: By how much shares of two workloads may differ and be called alike; its question says it too.
@@ -298,7 +283,7 @@ ALIKE = 0.1
 @answering
 def alike(results: Results, *workloads: str) -> Answer | None:
     """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
-    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[str]()
+    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
     for event in (profiles.ALLOC, LOCK):
         if seen := _of_clients(results, event, workloads):
             apart = difference(seen[0][1], seen[1][1])
@@ -310,11 +295,10 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             if not within:
                 signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)
                 evidence.append(Measure.of("these two differ, where 10 points are the limit, by", signed, Unit.SHARE))
-            steps += [step.name for step, _ in seen]
+            steps += [step for step, _ in seen]
     if not verdicts:
         return None
-    verdict = all_parts(verdicts)
-    return Answer(verdict, tuple(evidence), Basis.PROFILES, len(steps), Needed.SAMPLES, steps=tuple(steps))
+    return Answer.by(steps, Basis.PROFILES, Verdict.of_all(verdicts), *evidence, needed=Needed.SAMPLES)
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
@@ -330,7 +314,5 @@ def waits_for_the_lock(results: Results) -> Answer | None:
     if least_kept < facts.LEAST_ACHIEVED:
         verdict = Verdict.INCONCLUSIVE
         measures.append(Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE))
-    steps, count = tuple(waits.step.name for waits in profiled), len(profiled)
-    return Answer(
-        verdict, tuple(measures), Basis.PROFILES, count, Needed.RATE_KEPT, steps=steps, figure=LOCK_ANCHOR
-    )  # fmt: skip
+    steps = [waits.step for waits in profiled]
+    return Answer.by(steps, Basis.PROFILES, verdict, *measures, needed=Needed.RATE_KEPT, figure=LOCK_ANCHOR)

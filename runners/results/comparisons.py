@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runners.analysis import facts
@@ -12,7 +12,7 @@ from runners.analysis.interleaved import alone
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import Quantity, Reason, Row
 from runners.design.objective import CPU
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, any_part, either
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, either
 from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
@@ -51,25 +51,53 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
 
 
+def _rows(
+    results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
+) -> Iterator[tuple[Comparison, Row]]:
+    """Yield the rows of a quantity in these blocks (None: in all), of one treatment or of all."""
+    for comparison in results.comparisons:
+        if blocks is None or comparison.name in blocks:
+            yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
+
+
 @answering
 def differs(
     results: Results,
-    blocks: Sequence[str],
-    treatment: str,
+    blocks: Collection[str] | None,
+    treatment: str | None,
     quantity: str,
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment of one of these blocks differ from its baseline in a quantity, in one of these ways?
+    """Answer: does a treatment of the first of these blocks differ from its baseline in one of these ways?
 
     `loads_alone`: setting and workload of other loads alone, of the baseline and of the treatment.
     """
-    for comparison in results.comparisons:
-        row = comparison.row(quantity, treatment) if comparison.name in blocks else None
-        if row is not None:
-            loads = [facts.clean(results.run, *side) for side in loads_alone]
-            return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
+    for comparison, row in _rows(results, quantity, blocks, treatment):
+        loads = [facts.clean(results.run, *side) for side in loads_alone]
+        return answer_of(comparison, row, yes, medians=alone(*loads) if loads else None)
     return None
+
+
+@answering
+def parts_differ(
+    results: Results,
+    combined: Combined,
+    blocks: Mapping[str, str],
+    treatment: str | None,
+    quantity: str,
+    yes: Sequence[Direction] = (Direction.HIGHER,),
+    also: Sequence[str] = (),
+) -> Answer | None:
+    """Answer for all of these blocks, each called as it says. `also`: other quantities to show with the answer."""
+    answers = []
+    for comparison, row in _rows(results, quantity, blocks, treatment):
+        label = blocks[comparison.name]
+        given = answer_of(comparison, row, yes, label)
+        others = (comparison.row(name, row.treatment) for name in also)
+        more = (difference_of(comparison, other, label) for other in others if other)
+        answers.append(replace(given, evidence=(*given.evidence, *more)))
+    return together(answers, combined) if answers else None
 
 
 def answer_of(
@@ -92,57 +120,6 @@ def answer_of(
     return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name))
 
 
-def _by_blocks(
-    results: Results,
-    blocks: Mapping[str, str],
-    treatment: str,
-    quantity: str,
-    yes: Sequence[Direction],
-    combined: Combined,
-) -> Answer | None:
-    """Answer whether a treatment differs in these blocks, each of which is a part of the question."""
-    answers = [
-        answer_of(comparison, row, yes, blocks[comparison.name])
-        for comparison in results.comparisons
-        if comparison.name in blocks and (row := comparison.row(quantity, treatment)) is not None
-    ]
-    return together(answers, combined) if answers else None
-
-
-@answering
-def median_differs(results: Results, blocks: Mapping[str, str], treatment: str) -> Answer | None:
-    """Answer: does a treatment differ in p50, in any of these blocks? No only by all of them."""
-    return _by_blocks(results, blocks, treatment, MEDIAN, DIFFERS, any_part)
-
-
-@answering
-def differs_in_all(
-    results: Results,
-    blocks: Mapping[str, str],
-    treatment: str,
-    quantity: str,
-    yes: Sequence[Direction] = (Direction.HIGHER,),
-) -> Answer | None:
-    """Answer: does a treatment differ in a quantity, in one of these ways, in each of these blocks?"""
-    return _by_blocks(results, blocks, treatment, quantity, yes, all_parts)
-
-
-@answering
-def any_differs(
-    results: Results, blocks: Mapping[str, str], quantity: str, yes: Sequence[Direction], also: Sequence[str] = ()
-) -> Answer | None:
-    """Answer: does any treatment of these blocks differ in a quantity, in one of these ways? `also`: others to show."""
-    answers = []
-    for comparison in results.comparisons:
-        for row in comparison.rows_of(quantity) if comparison.name in blocks else ():
-            label = blocks[comparison.name]
-            others = (comparison.row(name, row.treatment) for name in also)
-            more = (difference_of(comparison, other, label) for other in others if other)
-            given = answer_of(comparison, row, yes, label)
-            answers.append(replace(given, evidence=(*given.evidence, *more)))
-    return together(answers, any_part) if answers else None
-
-
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
     """Return the answer to a question of several parts, by the verdicts on them."""
     verdict = combined(given.verdict for given in answers)
@@ -152,13 +129,6 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
         min(given.count for given in answers), decides.needed, decides.needed_count,
         tuple(dict.fromkeys(name for given in answers for name in given.steps)), decides.figure,
     )  # fmt: skip
-
-
-@answering
-def treatments_differ(results: Results, quantity: Quantity) -> Answer | None:
-    """Answer: do the two treatments of the first comparison differ in a quantity?"""
-    rows = ((comparison, comparison.row(quantity.name)) for comparison in results.comparisons)
-    return next((answer_of(comparison, row) for comparison, row in rows if row is not None), None)
 
 
 @answering

@@ -42,5 +42,5 @@ class Conclusion:
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
     """Answer the questions of any run, even an interrupted one, with the published outputs by name (`report-1/put`)."""
     results = Results(run, published)
-    answers = sorted(answered(questions, results), key=lambda given: not given.measured)
+    answers = sorted((answered(asked, results) for asked in questions), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

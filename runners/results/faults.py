@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.design.session import FAULT, OUTAGE
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
-from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
+from runners.results.answer import Answer, Basis, Measure, Unit, answering
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -43,14 +43,9 @@ class Outage:
         times = (self.killed_s, self.started_s, self.back_s)
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
-    @property
-    def seconds(self) -> pd.DataFrame:
-        """The whole seconds of the load."""
-        return facts.per_second(self.step)
-
     def part(self, which: str) -> pd.DataFrame:
         """Select whole seconds: `before` the death, `without` the node, `after` its return, or `between`."""
-        rows = self.seconds
+        rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
         without = (rows["t_s"] >= self.killed_s) & (rows["t_s"] + 1 <= back_s)
@@ -91,9 +86,8 @@ def fails(results: Results, subject: str) -> Answer | None:
         return None
     share = failed / ended
     measure = Measure("failed responses", share, Unit.SHARE, *wilson(share, int(ended))).out_of(ended, Unit.COUNT)
-    verdict = Verdict.YES if failed else Verdict.NO
     away = Measure("node away for", outage.back_s - outage.killed_s, Unit.TIME_S)
-    return Answer(verdict, (measure, away), Basis.OUTAGES, 1, steps=(outage.step.name,), figure=OUTAGES)
+    return Answer.by((outage.step,), Basis.OUTAGES, failed > 0, measure, away, figure=OUTAGES)
 
 
 def shared_response(results: Results) -> Answer | None:
@@ -102,11 +96,11 @@ def shared_response(results: Results) -> Answer | None:
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:
             first, last = heads[0], heads[-1]
-            evidence = (
+            return Answer.by(
+                (step,), Basis.LOADS, last["bytes"] <= first["bytes"],
                 Measure("head of the first response", first["bytes"], Unit.SIZE_BYTES),
                 Measure("head of the last", last["bytes"], Unit.SIZE_BYTES),
                 Measure("responses", last["number"], Unit.COUNT),
-            )
-            verdict = Verdict.NO if last["bytes"] > first["bytes"] else Verdict.YES
-            return Answer(verdict, evidence, Basis.LOADS, 1, steps=(step.name,), figure=SHARED_RESPONSE)
+                figure=SHARED_RESPONSE,
+            )  # fmt: skip
     return None

@@ -1,20 +1,26 @@
-"""Load generators: what one adds to the median, counts of a frozen server and costs; the network of their hosts."""
+"""Load generators: what one adds to the median, counts of a frozen server and costs; one load as two of them read it.
+
+Hosts of generators have a network and clocks of their own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runners.analysis import facts, instrument
 from runners.analysis.instrument import Stall
 from runners.analysis.intervals import Bounded
+from runners.design.session import PAIRED
+from runners.design.two_generators import NAME, TRUEPACE, WRK2
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 from runners.storage.schema import ShareRecord
 
-OURS = "truepace"
+OURS = TRUEPACE
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
 STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 #: Of the requests that the schedule makes wait, how many more or fewer may be counted.
@@ -37,7 +43,7 @@ def generator_adds(results: Results, tool: str) -> Answer | None:
         steps += [step.name for step in floor.good]
     if not measures:
         return None
-    verdict = verdict_of(max(added.low for added in added_us), max(added.high for added in added_us))
+    verdict = Verdict.of(max(added.low for added in added_us), max(added.high for added in added_us))
     return Answer(
         verdict, tuple(measures), Basis.ROUNDS, min(rounds), Needed.ROUNDS, instrument.ENOUGH_ROUNDS,
         tuple(steps), FLOORS,
@@ -60,9 +66,8 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
     if stall is None or math.isnan(share := stall.seen_share):
         return None
     expected = stall.expected_above(stall.long_s)
-    verdict = Verdict.YES if abs(share - 1) <= WHOLE else Verdict.NO
-    evidence = (Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT),)
-    return Answer(verdict, evidence, Basis.FREEZES, 1, steps=(f"stall-{tool}",), figure=STALL)
+    measure = Measure("requests counted", share, Unit.SHARE).out_of(expected, Unit.COUNT)
+    return Answer.by((f"stall-{tool}",), Basis.FREEZES, abs(share - 1) <= WHOLE, measure, figure=STALL)
 
 
 def generator_costs(results: Results) -> Answer | None:
@@ -78,15 +83,13 @@ def generator_costs(results: Results) -> Answer | None:
     measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
     decided = Verdict.YES if ours.value < plain.value else Verdict.NO
     verdict = decided if ours.apart_from(plain) else Verdict.INCONCLUSIVE
-    steps = tuple(step.name for step in point[OURS].good)
-    evidence = (AtRate(measure, top.rate_rps, top.connections),)
-    return Answer(verdict, evidence, Basis.ROUNDS, len(steps), Needed.ROUNDS, steps=steps, figure=CPU)
+    at_rate = AtRate(measure, top.rate_rps, top.connections)
+    return Answer.by(point[OURS].good, Basis.ROUNDS, verdict, at_rate, needed=Needed.ROUNDS, figure=CPU)
 
 
 def ordered(stalls: Sequence[Stall]) -> list[Stall]:
     """Return ours first, then those that it would take the place of, then the simplest clients."""
-    places = {tool: place for place, tool in enumerate(STALL_ORDER)}
-    return sorted(stalls, key=lambda stall: places.get(stall.tool, len(places)))
+    return sorted(stalls, key=lambda stall: (*STALL_ORDER, stall.tool).index(stall.tool))
 
 
 #: From this share of the median on, the network is part of the answer.
@@ -154,3 +157,56 @@ def began_together(step: Step) -> tuple[bool, float]:
     off_us = max((abs(share.began_us) for share in shares), default=0.0)
     stepped = any(share.clock.stepped_us for share in shares if share.clock is not None)
     return off_us <= LATE_US and not stepped, off_us
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A percentile of one load as both generators read it: medians over common rounds, and what wrk2 adds."""
+
+    level: float
+    truepace_us: float
+    wrk2_us: float
+    added_us: Bounded
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TwoReadings:
+    """The loads of both generators, and the differences: in the median, and in p99 where both may be quoted."""
+
+    loads: tuple[Step, ...]
+    rate_rps: float
+    connections: int
+    differences: tuple[Difference, ...]
+    tick_us: float | None
+
+    @property
+    def median(self) -> Difference:
+        return self.differences[0]
+
+
+def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
+    """Return the readings of both generators of one load; None where they have no round in common."""
+    paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
+    ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
+    differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]
+    if differences[0] is None:
+        return None
+    tick_us = next((tick for step in theirs if (tick := instrument.timer_tick_us(step)) is not None), None)
+    rate_rps, connections = facts.offered_rps(theirs[0]), theirs[0].record.connections or 1
+    return TwoReadings((*ours, *theirs), rate_rps, connections, tuple(filter(None, differences)), tick_us)
+
+
+def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
+    ours_us, theirs_us = (instrument.by_round(loads, level) for loads in (ours, theirs))
+    rounds = sorted(ours_us.keys() & theirs_us.keys())
+    added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
+    if added is None:
+        return None
+    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (ours_us, theirs_us))
+    return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
+
+
+def wrk2_was_absent(run: Run) -> bool:
+    """Return whether the load was left out, for wrk2 was not on the machine."""
+    return NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED)

@@ -10,13 +10,16 @@ from runners.analysis.knee import Knee
 from runners.analysis.rate_steps import StepOutcome, points, refused_share
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, verdict_of
-from runners.results.ladders import between, knees_anchor, overloaded, queue_length
+from runners.readers.run import Step
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
+from runners.results.ladders import between, knees_anchor
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
 #: By how much a closed loop may reach less than it could, as the machine varies.
 SPREAD = 0.1
+QUEUE = "queue-"  # settings that differ in their queue are called so, and end with its length
+OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
 #: By how much less a longer queue has to refuse, as a share of all requests.
 REFUSED_MARGIN = 0.01
 
@@ -48,7 +51,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
     if starts < FEWEST_STARTS:
         needed, count = Needed.STARTS, FEWEST_STARTS
     elif change is not None:
-        verdict = verdict_of(change.low, change.high)
+        verdict = Verdict.of(change.low, change.high)
     evidence = (KneeRatio(workload, names, knees, change),)
     return Answer(
         verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
@@ -79,7 +82,7 @@ def published_rates(results: Results) -> Answer | None:
             verdicts.append(Verdict.NO)
             parts.append(PublishedRate(workload, highest_rps, closed_rps, None))
         elif ladder.knee.known:
-            verdicts.append(verdict_of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
+            verdicts.append(Verdict.of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
             late = late or ladder.knee.late
             parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.knee))
         else:
@@ -87,10 +90,14 @@ def published_rates(results: Results) -> Answer | None:
         steps += [step.name for step in ladder.steps]
     if not parts:
         return None
-    verdict = all_parts(verdicts)
+    verdict = Verdict.of_all(verdicts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
     figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)
+
+
+def _places(step: Step) -> int:
+    return int(step.subject.rpartition("-")[2])
 
 
 def longer_queue(results: Results) -> Answer | None:
@@ -98,23 +105,21 @@ def longer_queue(results: Results) -> Answer | None:
 
     A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
     """
-    pools = sorted(overloaded(results.run), key=queue_length)
+    ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
+    queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]
+    overloads = (high for low, high in queues if facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low))
+    pools = sorted(overloads, key=_places)
     if len(pools) < 2:
         return None
-    filled = [
-        step
-        for step in pools
-        if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED
-        and (step.record.connections or 0) > queue_length(step)
-    ]
+    full = [step for step in pools if (step.record.connections or 0) > _places(step)]
+    filled = [step for step in full if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED]
     shares = [refused_share(step) for step in filled]
     evidence = tuple(
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
         for step, share in zip(filled, shares, strict=True)
     )
-    steps, ladder = tuple(step.name for step in filled), pools[0].record.ladder
+    ladder = pools[0].record.ladder
     figure = f"ladder-{ladder.name}" if ladder else None
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
-    verdict = Verdict.YES if shares[-1] < shares[0] - REFUSED_MARGIN else Verdict.NO
-    return Answer(verdict, evidence, Basis.LOADS, len(filled), steps=steps, figure=figure)
+    return Answer.by(filled, Basis.LOADS, shares[-1] < shares[0] - REFUSED_MARGIN, *evidence, figure=figure)

@@ -14,8 +14,8 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Aim, Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
-from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, rates, served_rps
-from runners.analysis.steady_state import SETTLED_CORES, compiling_cores
+from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, served_rps
+from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
 from runners.design.session import FILL, RATE_STEP
@@ -23,8 +23,6 @@ from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 FEWEST_SIDE_BY_SIDE = 2
-QUEUE = "queue-"  # settings that differ in their queue are called so
-OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
 JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
 KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
 
@@ -55,8 +53,7 @@ class Ladder:
     @property
     def compiling(self) -> bool:
         """Whether that closed loop ended before JIT compilation was done, so that a warm server may reach more."""
-        cores = compiling_cores(self.closed_loop) if self.closed_loop else None
-        return cores is not None and cores > SETTLED_CORES
+        return self.closed_loop is not None and not_warm(self.closed_loop)
 
     @property
     def rate_steps(self) -> list[Step]:
@@ -87,14 +84,17 @@ class Ladder:
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """The rates that all steps with a known outcome met, and the rates that any step missed, lowest first."""
-        missed = rates(self.points, StepOutcome.MISSED)
-        return sorted({*rates(self.points, StepOutcome.MET)} - {*missed}), missed
+        missed = self._rates(StepOutcome.MISSED)
+        return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
     def unknown(self) -> list[float]:
         """The rates of which nothing is known, since the generator was late in every step that offered them."""
         met, missed = self.outcomes
-        return sorted({*rates(self.points, StepOutcome.GENERATOR)} - {*met, *missed})
+        return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
+
+    def _rates(self, outcome: StepOutcome) -> set[float]:
+        return {point.rps for point in self.points if point.outcome == outcome}
 
     @cached_property
     def known(self) -> Search | None:
@@ -163,8 +163,12 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
-    closed_loops = _closed_loops(run)
-    bounded = [_bounded(ladder, unbounded, closed_loops.get(ladder.same)) for ladder in unbounded]
+    closed_loops, bounded = _closed_loops(run), list[Ladder]()
+    for ladder in unbounded:
+        others = [other for other in unbounded if ladder.search and not other.search and other.same == ladder.same]
+        other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
+        closed_loop = closed_loops.get(ladder.same)
+        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop))
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
     return tuple(
         dataclasses.replace(ladder, base_knee=searched[ladder.same].knee)
@@ -184,14 +188,6 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
     loops = [step for step in loops if may_quote(step, Aspect.RATE) and served_rps(step) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
     return {key: max(own, key=served_rps) for key, own in by_key.items()}
-
-
-def _bounded(ladder: Ladder, all_ladders: Sequence[Ladder], closed_loop: Step | None) -> Ladder:
-    other_steps: tuple[Step, ...] = ()
-    if ladder.search is not None:
-        others = [other for other in all_ladders if other.search is None and other.same == ladder.same]
-        other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-    return dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop)
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
@@ -241,18 +237,3 @@ def knees(run: Run) -> dict[str, list[SearchedKnee]]:
 def knees_anchor(workload: str) -> str:
     """Return the place of a report that draws the knees of a workload."""
     return f"knees-{workload}"
-
-
-def overloaded(run: Run) -> list[Step]:
-    """Return the highest rate step of each pool with a queue, where it is to be an overload."""
-    steps = []
-    for ladder in ladders(run):
-        low, high = ladder.rate_steps[0], ladder.rate_steps[-1]
-        if low.subject.startswith(QUEUE) and facts.offered_rps(high) >= OVERLOADED * facts.offered_rps(low):
-            steps.append(high)
-    return steps
-
-
-def queue_length(step: Step) -> int:
-    """Return the length of a pool's queue, by which its setting ends."""
-    return int(step.subject.rpartition("-")[2])

@@ -54,11 +54,10 @@ class Judgement:
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
     """Judge the first treatment by each limit, where it does worst, after a failed one on errors if none was given."""
-    judged = []
-    for limit in (NO_MORE_ERRORS, *limits):
-        of_all = [_judged(comparison, limit) for comparison in comparisons]
-        worst = min(of_all, key=lambda judgement: _WORST.index(judgement.outcome))
-        judged.append(worst)
+    judged = [
+        min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
+        for limit in (NO_MORE_ERRORS, *limits)
+    ]
     unnamed, *named = judged
     given = any(limit.quantity == ERRORS for limit in limits)
     return (*([unnamed] if unnamed.outcome == Outcome.FAILED and not given else []), *named)

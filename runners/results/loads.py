@@ -1,42 +1,47 @@
-"""Loads of servers at one rate, one after the other: whether their medians differ."""
+"""Loads of servers one after the other: whether their medians differ, and how many times a closed loop is another.
+
+Closed loops of several settings, on one connection and on many, come in rounds, to tell the parts of a gain apart. Each
+round has a fresh start of every setting; a ratio is taken within each round, its interval is of their geometric mean.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from runners.analysis import facts
-from runners.analysis.instrument import UNIT_US, incomparable
-from runners.analysis.intervals import difference
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, all_parts, answering, any_part
-from runners.results.comparisons import together
+from runners.analysis.instrument import MEDIAN, UNIT_US, incomparable
+from runners.analysis.intervals import Bounded, difference, geometric_mean
+from runners.design.block import FEWEST_STARTS
+from runners.design.session import CLOSED
+from runners.readers.run import Run, Step
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering  # fmt: skip
+from runners.results.comparisons import Combined, together
 from runners.results.results import Results
-
-MEDIAN = 0.5
 
 
 @answering
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
     """Answer: does the second server's median differ from the first's at one rate? Never no: one run has no spread."""
-    measures, verdicts, steps = [], [], []
+    answers = []
     for workload in workloads:
-        pair = [facts.clean(results.run, subject, workload) for subject in (first, second)]
-        values = [facts.quoted(step, MEDIAN) if step is not None else None for step in pair]
-        if values[0] is None or values[1] is None:
+        pair = [step for name in (first, second) if (step := facts.clean(results.run, name, workload)) is not None]
+        medians = [value for step in pair if (value := facts.quoted(step, MEDIAN)) is not None]
+        if len(medians) < 2:
             continue
-        own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", values[1], Unit.LATENCY_US)
-        measures.append(own.against(Measure(facts.engine_name(first), values[0].value, Unit.LATENCY_US)))
-        compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair if step is not None)
-        change = difference(values[1], values[0])
+        own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", medians[1], Unit.LATENCY_US)
+        measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
+        compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair)
+        change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
-        verdicts.append(Verdict.YES if apart else Verdict.INCONCLUSIVE)
-        steps += [step.name for step in pair if step is not None]
-    if not measures:
-        return None
-    verdict, figure = all_parts(verdicts), f"spectrum-{workloads[0]}"
-    return Answer(
-        verdict, tuple(measures), Basis.LOADS, len(steps), Needed.INTERLEAVED, steps=tuple(steps), figure=figure
-    )  # fmt: skip
+        verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE
+        answers.append(Answer.by(pair, Basis.LOADS, verdict, measure, needed=Needed.INTERLEAVED, figure=figure))
+    return _of_loads(answers, Verdict.of_all)
+
+
+def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
+    whole = together(answers, combined) if answers else None
+    return whole and replace(whole, count=len(whole.steps))
 
 
 def servers_apart(results: Results) -> Answer | None:
@@ -45,7 +50,50 @@ def servers_apart(results: Results) -> Answer | None:
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
     answers = [given for other in others if (given := medians_apart(workloads, first, other)(results)) is not None]
-    if not answers:
+    return _of_loads(answers, Verdict.of_any)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A setting in closed loop on so many connections."""
+
+    subject: str
+    connections: int
+
+
+def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
+    """Return the loop's steps by round, those with a rate that may be quoted."""
+    steps = run.find(kind=CLOSED, subject=loop.subject)
+    return {
+        step.record.round or 0: step
+        for step in steps
+        if step.valid and step.record.connections == loop.connections and facts.achieved_rps(step) > 0
+    }
+
+
+def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
+    """Return how many times the rate of another loop a loop reaches, and the steps; None without common rounds."""
+    steps, others = _by_round(run, loop), _by_round(run, against)
+    rounds = sorted(steps.keys() & others.keys())
+    if not rounds:
         return None
-    whole = together(answers, any_part)
-    return replace(whole, count=len(whole.steps))
+    ratios = [facts.achieved_rps(steps[number]) / facts.achieved_rps(others[number]) for number in rounds]
+    pairs = tuple(step for number in rounds for step in (steps[number], others[number]))
+    return geometric_mean(ratios), pairs
+
+
+@answering
+def more_than(
+    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
+) -> Answer | None:
+    """Answer: does a loop reach more than another? `parts` are further ratios that the answer shows, each labelled."""
+    whole = times(results.run, loop, against)
+    if whole is None:
+        return None
+    ratio, steps = whole
+    others = [(text, times(results.run, *pair)) for text, *pair in parts]
+    ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
+    measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
+    named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
+    verdict = Verdict.of(ratio.low - 1, ratio.high - 1)
+    return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)

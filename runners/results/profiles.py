@@ -17,7 +17,7 @@ from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import batches, by_frame
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, verdict_of
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
@@ -33,8 +33,27 @@ SHARE_MARGIN = 0.02
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
-#: A share that a question asks about: its label, event and categories, and those of another to compare.
-Asked = tuple[str, str, Sequence[str], str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The categories that a question asks about, of one event: do they take more than half, or than `others`?
+
+    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are shown only.
+    """
+
+    label: str
+    event: str
+    categories: Sequence[str]
+    other_label: str = ""
+    others: Sequence[str] = ()
+    than_half: bool = True
+
+
+STORE_CPU = Part("the store's share in {}", facts.CPU, STORE)
+SOCKETS_CPU = Part("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
+HTTP_BYTES = Part("allocated for {} by HTTP", ALLOC, HTTP, "by the response alone", ("response",))
+STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
@@ -61,18 +80,6 @@ def own_share(step: Step, event: str = facts.CPU) -> float:
     """Return the share of the samples that the profiler's own frames take; 0 where there are none."""
     part = share(step, event, PROFILER)
     return part.value if part is not None else 0.0
-
-
-def moved(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
-    """Return the categories whose shares in two profiles differ by more than their intervals, the largest first."""
-    apart = [(name, a, b) for name, a, b in _in_both(first, second, event) if a.apart_from(b)]
-    return sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0]))
-
-
-def _in_both(first: Step, second: Step, event: str) -> list[tuple[str, Bounded, Bounded]]:
-    categories = map(str, facts.shares_of(first, event)["category"])
-    pairs = ((name, share(first, event, name), share(second, event, name)) for name in categories)
-    return [(name, a, b) for name, a, b in pairs if a and b]
 
 
 RATE = 0.05
@@ -145,58 +152,34 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 
 @answering
-def store_is_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
-    """Answer: is the store's own work (storage, log, flush, compaction, cache) more than half of the CPU time?"""
-    return _more(_cpu_profiles(results, workloads, subject), ("the store's share in {}", facts.CPU, STORE, "", ()))
-
-
-@answering
-def sockets_over_store(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
-    """Answer: do reads and writes of sockets take more CPU time than the store's own work?"""
-    asked = ("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE)
-    return _more(_cpu_profiles(results, workloads, subject), asked, than_half=False)
-
-
-@answering
-def http_allocates_most(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
-    """Answer: do parsing, handling and responding allocate more than half of the bytes?"""
-    asked = ("allocated for {} by HTTP", ALLOC, HTTP, "by the response alone", ("response",))
-    return _more(_cpu_profiles(results, workloads, subject), asked)
-
-
-def _cpu_profiles(results: Results, workloads: Sequence[str], subject: str) -> list[Step]:
-    profiles = (facts.profiled(results.run, subject, workload) for workload in workloads)
-    return [step for step in profiles if step is not None and facts.usable_profile(step)]
-
-
-def _more(
-    steps: Sequence[Step], asked: Asked, *, than_half: bool = True, figure: str | None = CPU_FIGURE
-) -> Answer | None:
-    """Answer whether a share is more than half, or than the other share, in each of these profiles; None without."""
-    label, event, categories, other_label, others = asked
-    above, evidence, names = list[Bounded](), list[Measure](), list[str]()
-    for step in steps:
-        part, other = together(step, categories, event), together(step, others, event)
-        if part is None or (others and other is None):
+def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
+    """Answer: does a part of the work take more than half, or than the other part, in the profile of each workload?"""
+    above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
+    for step in _profiles(results, workloads, subject, asked.event):
+        part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
+        if part is None or (asked.others and other is None):
             continue
-        measure = Measure.of(label.format(step.workload.upper()), part, Unit.SHARE)
-        evidence.append(measure.against(Measure.of(other_label, other, Unit.SHARE)) if other else measure)
-        limit = Bounded(MOST, MOST, MOST) if than_half or other is None else other
+        measure = Measure.of(asked.label.format(step.workload.upper()), part, Unit.SHARE)
+        evidence.append(measure.against(Measure.of(asked.other_label, other, Unit.SHARE)) if other else measure)
+        limit = Bounded(MOST, MOST, MOST) if asked.than_half or other is None else other
         above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))
-        names.append(step.name)
+        steps.append(step)
     if not above:
         return None
-    verdict, count = verdict_of(min(share.low for share in above), max(share.high for share in above)), len(above)
-    return Answer(verdict, tuple(evidence), Basis.PROFILES, count, Needed.SAMPLES, steps=tuple(names), figure=figure)
+    verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
+    figure = None if asked.event == LOCK else CPU_FIGURE
+    return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
 
 
-@answering
-def store_owns_the_waiting(results: Results, workloads: Sequence[str], subject: str) -> Answer | None:
-    """Answer: is more than half of the time waited for locks the wait for those of the store?"""
-    locks = [step for step in facts.lock_profiles(results.steps) if step.subject == subject]
-    last = {step.workload: step for step in locks if step.workload in workloads}
-    asked = ("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
-    return _more(tuple(last.values()), asked, figure=None)
+def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
+    """Return the profiles of these workloads that may be read; of waits for locks the last of each."""
+    if event == LOCK:
+        locks = facts.shown_profiles(results.steps, LOCK)
+        return list(
+            {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}.values()
+        )
+    profiles = (facts.profiled(results.run, subject, workload) for workload in workloads)
+    return [step for step in profiles if step is not None and facts.usable_profile(step)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,14 +212,15 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
     if len(with_event) < 2:
         return None
     low, high = with_event[0], with_event[-1]
-    pairs = [row for row in _in_both(low, high, event) if row[0] != PROFILER]
-    changes = [difference(after, before) for _, before, after in pairs]
+    categories = (name for name in map(str, facts.shares_of(low, event)["category"]) if name != PROFILER)
+    pairs = ((name, share(low, event, name), share(high, event, name)) for name in categories)
+    shares = [(name, before, after) for name, before, after in pairs if before and after]
+    changes = [difference(after, before) for _, before, after in shares]
     most = max([0.0, *(end for change in changes for end in (change.high, -change.low))])
-    changed = tuple(row for row in moved(low, high, event) if row[0] != PROFILER)
-    return ChangeWithRate(
-        low.subject, low.workload, facts.offered_rps(low), facts.offered_rps(high), changed, most,
-        (low.name, high.name),
-    )  # fmt: skip
+    apart = [row for row in shares if row[1].apart_from(row[2])]
+    moved = tuple(sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0])))
+    rates_rps = facts.offered_rps(low), facts.offered_rps(high)
+    return ChangeWithRate(low.subject, low.workload, *rates_rps, moved, most, (low.name, high.name))
 
 
 def changes_with_rate(results: Results) -> Answer | None:

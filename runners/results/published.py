@@ -74,11 +74,8 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
         enough.append(here_rps >= published_rps)
         here = Measure(f"{workload.upper()} here", here_rps, Unit.RATE_RPS)
         measures.append(here.against(Measure("published", published_rps, Unit.RATE_RPS)))
-        steps.append(probe.name)
-    if not measures:
-        return None
-    verdict = Verdict.YES if all(enough) else Verdict.NO
-    return Answer(verdict, tuple(measures), Basis.CLOSED_LOOPS, len(steps), steps=tuple(steps))
+        steps.append(probe)
+    return Answer.by(steps, Basis.CLOSED_LOOPS, all(enough), *measures) if steps else None
 
 
 @answering
@@ -97,8 +94,7 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     if own is not None:
         median = median.against(median_measure("that of truepace, which has no timer of 1 ms,", own, results))
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-    measures = (median, spread)
-    steps = (name, *((own.name,) if own is not None else ()))
+    measures, steps = (median, spread), (name, *([own.name] if own is not None else []))
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
 
 
@@ -155,12 +151,12 @@ def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
     one_less, exact, one_more = (expected_hits(draws, KEYS, absent) for absent in (keys - 1, keys, keys + 1))
     if not exact.low <= errors <= exact.high or errors <= one_less.high or errors >= one_more.low:
         return None
-    measures = (
+    return Answer.by(
+        (name,), Basis.OUTPUTS, False,
         Measure("published errors", errors, Unit.COUNT).out_of(draws),
         Measure("absent keys", keys, Unit.COUNT).out_of(KEYS),
         Measure.of("errors that they make", exact, Unit.COUNT),
-    )
-    return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=(name,))
+    )  # fmt: skip
 
 
 #: Bytes that the kernel reads from a disk at least, and the share of GETs from which on they go there.
@@ -175,12 +171,11 @@ def reads_the_disk(results: Results, step_name: str) -> Answer | None:
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
         return None
     share = read_bytes / PAGE_BYTES / gets
-    measures = (
+    return Answer.by(
+        (step,), Basis.LOADS, share >= MANY_READS,
         Measure("read from the disk since the server's start", float(read_bytes), Unit.SIZE_BYTES),
         Measure("GETs that may have read a page", min(share, 1.0), Unit.SHARE, bound=Bound.AT_MOST),
-    )
-    verdict = Verdict.NO if share < MANY_READS else Verdict.YES
-    return Answer(verdict, measures, Basis.LOADS, 1, steps=(step_name,))
+    )  # fmt: skip
 
 
 @answering
@@ -191,8 +186,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
     if not urls:
         return None
     measure = Measure("addresses under load", len(urls), Unit.COUNT).out_of(nodes)
-    verdict = Verdict.YES if len(urls) >= nodes else Verdict.NO
-    return Answer(verdict, (measure,), Basis.OUTPUTS, len(outputs), steps=tuple(outputs))
+    return Answer.by(outputs, Basis.OUTPUTS, len(urls) >= nodes, measure)
 
 
 @answering
@@ -207,7 +201,7 @@ def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer |
         return None
     low, high = min(shares.values()), max(shares.values())
     measure = Measure("reads of keys that were never written", (low + high) / 2, Unit.SHARE, low, high)
-    return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, len(shares), steps=tuple(shares))
+    return Answer.by(shares, Basis.OUTPUTS, False, measure)
 
 
 def _of_ladders(results: Results) -> list[tuple[str, Output]]:
@@ -220,11 +214,9 @@ def beyond_the_knee(results: Results) -> Answer | None:
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
         return None
-    measures = (
-        Measure("published rates that the published server did not keep", len(queues), Unit.COUNT).out_of(len(outputs)),
-        Measure("longest published mean, median or p99", max(map(longest_us, queues.values())), Unit.LATENCY_US),
-    )
-    return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(queues), steps=tuple(queues))
+    many = Measure("published rates that the published server did not keep", len(queues), Unit.COUNT)
+    longest = Measure("longest published mean, median or p99", max(map(longest_us, queues.values())), Unit.LATENCY_US)
+    return Answer.by(queues, Basis.OUTPUTS, False, many.out_of(len(outputs)), longest)
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
@@ -234,7 +226,7 @@ def taken_at_another_rate(results: Results) -> Answer | None:
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
             measure = Measure("taken at", ran_rps, Unit.RATE_RPS)
             measure = measure.against(Measure("published under", output.offered_rps, Unit.RATE_RPS))
-            return Answer(Verdict.NO, (measure,), Basis.OUTPUTS, 1, steps=(name,))
+            return Answer.by((name,), Basis.OUTPUTS, False, measure)
     return None
 
 
@@ -248,10 +240,10 @@ def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
     early = seconds[seconds["t_s"] < SKIPS_S]
     if early.empty:
         return None
-    measures = (
+    return Answer.by(
+        (cold,), Basis.LOADS, False,
         Measure("wrk2 leaves out the first", SKIPS_S, Unit.TIME_S),
         Measure("slowest response in them here", float(early["max_us"].max()), Unit.LATENCY_US),
         Measure("p99 of the first second", float(early["p99_us"].iloc[0]), Unit.LATENCY_US),
-    )
-    figure = f"timeline-{workload}"
-    return Answer(Verdict.NO, measures, Basis.LOADS, 1, steps=(cold.name,), figure=figure)
+        figure=f"timeline-{workload}",
+    )  # fmt: skip

@@ -6,75 +6,48 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from runners.analysis import facts, instrument, loops
+from runners.analysis import facts, instrument
 from runners.analysis.comparison import Comparison
 from runners.analysis.instrument import Floor, Stall
 from runners.analysis.interleaved import comparisons
-from runners.analysis.loops import Loop
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.results.faults import Outage, outages
 from runners.results.ladders import Ladder, ladders
+from runners.results.loops import Loop, of_run
 from runners.results.stores import Store, stores
 from runners.results.trends import Trend, trends_of
 
 
 @dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Results:
-    """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`)."""
+    """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`).
+
+    `ladders`: loads at several rates, and searches for a knee; `offered`: those whose rates no search has chosen.
+    `floors`: every generator on a server that does nothing; `stalls`: what they read of one that was frozen; `outages`:
+    loads in which a node was killed; `stores`: those that were filled and climbed; `trends`: None unless the run looked
+    at the history.
+    """
 
     run: Run
     published: Mapping[str, ConsoleReport] = field(default_factory=dict)
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.run.steps
-
-    @cached_property
-    def comparisons(self) -> tuple[Comparison, ...]:
-        """The interleaved comparisons, in the order in which they were measured."""
-        return comparisons(self.run)
-
-    @cached_property
-    def ladders(self) -> tuple[Ladder, ...]:
-        """Loads at several rates, and searches for a knee."""
-        return ladders(self.run)
+    comparisons = cached_property[tuple[Comparison, ...]](lambda self: comparisons(self.run))
+    ladders = cached_property[tuple[Ladder, ...]](lambda self: ladders(self.run))
+    loops = cached_property[tuple[Loop, ...]](lambda self: tuple(of_run(self.run)))
+    floors = cached_property[tuple[Floor, ...]](lambda self: tuple(instrument.floors(self.steps)))
+    stalls = cached_property[tuple[Stall, ...]](lambda self: tuple(instrument.stalls(self.run.find(kind="stall"))))
+    outages = cached_property[tuple[Outage, ...]](lambda self: tuple(outages(self.steps)))
+    stores = cached_property[tuple[Store, ...]](lambda self: tuple(stores(self)))
+    trends = cached_property[tuple[Trend, ...] | None](lambda self: trends_of(self.run))
 
     @cached_property
     def offered(self) -> tuple[Ladder, ...]:
-        """Loads at several rates that were chosen, and not by a search."""
         return tuple(ladder for ladder in self.ladders if ladder.search is None)
 
-    @cached_property
-    def loops(self) -> tuple[Loop, ...]:
-        """The closed loops of experiment 02."""
-        return tuple(loops.of_run(self.run))
-
-    @cached_property
-    def floors(self) -> tuple[Floor, ...]:
-        """The floors: each generator on a server that does nothing, by rate and connections."""
-        return tuple(instrument.floors(self.steps))
-
-    @cached_property
-    def stalls(self) -> tuple[Stall, ...]:
-        """The readings of each generator of a server that was frozen at known times."""
-        return tuple(instrument.stalls(self.run.find(kind="stall")))
-
-    @cached_property
-    def outages(self) -> tuple[Outage, ...]:
-        """Loads in which a node was killed."""
-        return tuple(outages(self.steps))
-
-    @cached_property
-    def stores(self) -> tuple[Store, ...]:
-        """Stores that were filled and climbed, with their steps and knees."""
-        return tuple(stores(self))
-
-    @cached_property
-    def trends(self) -> tuple[Trend, ...] | None:
-        """Series over many runs, of a run that looked at the history; None for any other."""
-        series = trends_of(self.run)
-        return None if series is None else tuple(series)
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return self.run.steps
 
     @cached_property
     def server_cores(self) -> int:

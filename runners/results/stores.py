@@ -112,6 +112,5 @@ def less(
     if not (math.isfinite(own) and math.isfinite(other)):
         return None
     measure = Measure(f"{here.name}, {label}", own, unit).against(Measure(there.name, other, unit))
-    verdict = Verdict.YES if own < other else Verdict.NO
-    steps = (here.fill.name, there.fill.name)
+    verdict, steps = Verdict.YES if own < other else Verdict.NO, (here.fill.name, there.fill.name)
     return Answer(verdict, (measure,), Basis.FILLS, 1, steps=steps, figure=figure)

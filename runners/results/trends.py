@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: Where a report draws the trends.
 FIGURE = "trends"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
+COLUMNS = ("run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit")
 #: Latencies under rates that are further apart than this are not one series.
 SAME_RATE = 1.25
 #: The figure by which the sentinel is judged. Its tail is too noisy in two seconds to judge anything.
@@ -40,8 +41,8 @@ SMALLEST_SHARE = 0.01
 class Trend:
     """One figure over the runs, oldest first.
 
-    `frame`: `run`, `started`, `value`, `low`, `high`, `offered_rate_rps`, `disturbed`, `git_commit`. `changes`: those
-    between undisturbed runs, with indices into `frame`; `why_not`: in words, why none were looked for.
+    `frame` has COLUMNS. `changes`: those between undisturbed runs, with indices into `frame`; `why_not`: in words, why
+    none were looked for.
     """
 
     machine_class: str
@@ -80,22 +81,10 @@ class Trend:
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
     """Return the series of `measurements` (see runners.readers.history); one of the sentinel for each machine class."""
-    disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
-    rows = measurements[measurements["metric"].isin(metrics)].copy()
-    sentinel = rows["kind"] == SENTINEL
-    rows.loc[sentinel, ["experiment", "size"]] = ""
-    rows["disturbed"] = rows["run"].isin(disturbed)
-    rows = rows.merge(runs[["run", "git_commit"]], on="run", how="left").sort_values("started_unix_s", kind="stable")
-    series = []
-    for key, group in rows.groupby(list(KEY), sort=True, dropna=False):
-        if len(group) < 2:
-            continue
-        machine, experiment, size, kind, subject, workload, _, metric = map(str, key)
-        names = ["run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit"]
-        frame = group[names].reset_index(drop=True)
-        points, why_not = _changes(frame, kind)
-        series.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
-    return series
+    rows = _by_age(measurements[measurements["metric"].isin(metrics)], measurements, runs)
+    rows.loc[rows["kind"] == SENTINEL, ["experiment", "size"]] = ""
+    groups = rows.groupby(list(KEY), sort=True, dropna=False)
+    return [_trend(key, group) for key, group in groups if len(group) > 1]
 
 
 def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> list[Trend]:
@@ -103,30 +92,37 @@ def frame_trends(shares: pd.DataFrame, measurements: pd.DataFrame, runs: pd.Data
 
     The more frames a series has, the rarer by chance a change has to be (Bonferroni).
     """
-    disturbed = {name for name, ok in sentinels(measurements).items() if ok is False}
     series = []
-    for key, group in shares.groupby(list(KEY[:-1]), sort=True, dropna=False):
-        profiles = group.drop_duplicates("run").sort_values("started_unix_s", kind="stable").set_index("run")
-        if len(profiles) < 2:
-            continue
+    for key, group in _by_age(shares, measurements, runs).groupby(list(KEY[:-1]), sort=True, dropna=False):
+        profiles = group.drop_duplicates("run").set_index("run", drop=False).rename_axis(None)
         table = group.pivot_table(index="run", columns="frame", values="share", aggfunc="last")
         table = table.reindex(profiles.index).fillna(LEAST_SHARE)
         moved = table.max() - table.min()
-        chosen = moved[moved >= SMALLEST_SHARE].nlargest(MOST_FRAMES).index
-        profiled = profiles[["step", "started", "offered_rate_rps"]].reset_index()
-        profiled["disturbed"] = profiled["run"].isin(disturbed)
-        profiled = profiled.merge(runs[["run", "git_commit"]], on="run", how="left")
-        machine, experiment, size, kind, subject, workload, _ = map(str, key)
+        chosen = moved[moved >= SMALLEST_SHARE].nlargest(MOST_FRAMES).index if len(profiles) > 1 else ()
         for name in chosen:
-            frame = profiled.assign(value=table[name].to_numpy(), low=math.nan, high=math.nan)
-            points, why_not = _changes(frame, kind, CHANGE_LEVEL / len(chosen))
-            points = tuple(point for point in points if abs(point.after - point.before) >= SMALLEST_SHARE)
-            metric = f"{SHARE_OF}{name}"
-            series.append(Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not))
+            rows = profiles.assign(value=table[name], low=math.nan, high=math.nan)
+            trend = _trend((*key, f"{SHARE_OF}{name}"), rows, CHANGE_LEVEL / len(chosen))
+            large = tuple(step for step in trend.changes if abs(step.after - step.before) >= SMALLEST_SHARE)
+            series.append(replace(trend, changes=large))
     return series
 
 
-def _changes(frame: pd.DataFrame, kind: str, level: float = CHANGE_LEVEL) -> tuple[tuple[Change, ...], str]:
+def _by_age(rows: pd.DataFrame, measurements: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, oldest first, with the commit of their run and whether the machine disturbed it."""
+    disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
+    rows = rows.assign(disturbed=rows["run"].isin(disturbed))
+    return rows.merge(runs[["run", "git_commit"]], on="run", how="left").sort_values("started_unix_s", kind="stable")
+
+
+def _trend(key: tuple[object, ...], rows: pd.DataFrame, level: float = CHANGE_LEVEL) -> Trend:
+    """Return the series of these rows; `key` has the values of KEY."""
+    machine, experiment, size, kind, subject, workload, _, metric = map(str, key)
+    frame = rows[list(COLUMNS)].reset_index(drop=True)
+    points, why_not = _changes(frame, kind, level)
+    return Trend(machine, experiment, size, kind, subject, workload, metric, frame, points, why_not)
+
+
+def _changes(frame: pd.DataFrame, kind: str, level: float) -> tuple[tuple[Change, ...], str]:
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
@@ -151,12 +147,12 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
     return judged
 
 
-def trends_of(run: Run) -> list[Trend] | None:
+def trends_of(run: Run) -> tuple[Trend, ...] | None:
     """Return the trends in a run that looked at the history; None for any other run."""
     if not {"measurements", "runs"} <= set(run.frames):
         return None
     asked = str((run.manifest.get("parameters") or {}).get("metrics") or ",".join(METRICS))
-    return trends(run.frames["measurements"], run.frames["runs"], asked.split(","))
+    return tuple(trends(run.frames["measurements"], run.frames["runs"], asked.split(",")))
 
 
 @answering

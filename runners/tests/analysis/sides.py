@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runners.analysis.comparable import refusals
 from runners.analysis.facts import title
+from runners.analysis.runs import refusals
 from runners.analysis.tail_attribution import P99
 from runners.readers.run import Step
 from runners.report.sentences import refusal_words

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from runners import report
-from runners.analysis import loops
 from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style
 from runners.report.latency import spectrum, timeline
+from runners.results import loops
 from runners.results.conclusion import conclude
 from runners.results.ladders import ladders
 from runners.tests.fixtures.fake_clusters import outage_of

@@ -17,18 +17,7 @@ from runners.analysis.quantities import changed
 from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of
 from runners.report.sentences import effect_words, needed_words
-from runners.results.answer import (
-    Answer,
-    Asked,
-    Measure,
-    Question,
-    Unit,
-    Verdict,
-    all_parts,
-    answered,
-    any_part,
-    verdict_of,
-)
+from runners.results.answer import Answer, Asked, Measure, Question, Unit, Verdict, answered
 from runners.results.results import Results
 from runners.results.tails import MARGIN
 from runners.tests.fixtures.references import KEPT, answer, concluded, reference
@@ -55,13 +44,13 @@ ODD = {
     ],
 )
 def test_the_verdict_is_taken_from_the_interval(low: float, high: float, verdict: Verdict) -> None:
-    assert verdict_of(low, high) == verdict
+    assert Verdict.of(low, high) == verdict
 
 
 def test_an_open_part_leaves_a_whole_open_unless_one_part_decides_it() -> None:
     parts = (Verdict.YES, Verdict.INCONCLUSIVE)
-    assert all_parts(parts) == Verdict.INCONCLUSIVE and any_part(parts) == Verdict.YES
-    assert all_parts((*parts, Verdict.NO)) == Verdict.NO
+    assert Verdict.of_all(parts) == Verdict.INCONCLUSIVE and Verdict.of_any(parts) == Verdict.YES
+    assert Verdict.of_all((*parts, Verdict.NO)) == Verdict.NO
 
 
 def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:
@@ -72,7 +61,7 @@ def test_a_wide_ratio_is_reported_by_its_nearer_bound() -> None:
 
 def test_what_a_run_did_not_measure_is_inconclusive() -> None:
     asked = Asked(Question("key", "Does it help?"), lambda _: None)
-    (given,) = answered((asked,), Results(reference("09")))
+    given = answered(asked, Results(reference("09")))
     assert given.answer.verdict == Verdict.INCONCLUSIVE and not given.measured and given.answer.needed is not None
 
 
@@ -88,7 +77,7 @@ def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
     one = dataclasses.replace(first, record=msgspec.structs.replace(first.record, server=server))
     results = Results(dataclasses.replace(run, steps=(one, *others)))
     pool = Asked(Question("pool", "More?", cores=2), lambda _: Answer(Verdict.YES))
-    assert [given.answer.verdict for given in answered([pool], results)] == [verdict]
+    assert answered(pool, results).answer.verdict == verdict
 
 
 def test_every_experiment_has_questions_with_keys_of_their_own() -> None:

@@ -79,7 +79,7 @@ def test_two_engines_are_a_setting_and_no_verdict_comes_from_single_runs(tmp_pat
     a, b = made(tmp_path, "rocksdb"), made(tmp_path, "lsm")
     runs = [read_run(a)], [read_run(b)]
     assert not differing(*runs)
-    assert {pair.names for pair in pairs(*runs)} == {("RocksDB", "LSM")}
+    assert {(a[0], b[0]) for _, a, b in pairs(*runs)} == {("RocksDB", "LSM")}
     compared = compare_folders([a.path], [b.path], [], 0.02)
     assert not decided(compared) and all(row.sampled for comparison in compared for row in comparison.rows)
     assert all("this is no verdict" in lines(comparison)[-1] for comparison in compared)

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from runners.analysis import loops
 from runners.audit.rules.draws import integers
 from runners.experiments.e02_closed_loop_jdk import GET_FEW, PUT, STAGES
 from runners.readers.published import published_of
 from runners.readers.run import Run, Step
-from runners.results import closed_loop
+from runners.results import loops
 from runners.results.answer import Answer, Measure, Verdict
 from runners.results.checks import About, checks
 from runners.results.results import Results
@@ -28,8 +27,8 @@ BEFORE, AFTER, FLAG, NEW_JDK, DELAYED, ONE_WRITE = (
     STAGES[name] for name in ("before", "after", "nodelay", "jdk25", "delayed", "one-write")
 )
 ANSWERS = (
-    closed_loop.one_flag, closed_loop.executor, closed_loop.timer_and_tick, closed_loop.one_write,
-    closed_loop.errors_are_the_scripts, closed_loop.mixed,
+    loops.one_flag, loops.executor, loops.timer_and_tick, loops.one_write,
+    loops.errors_are_the_scripts, loops.mixed,
 )  # fmt: skip
 
 
@@ -64,7 +63,7 @@ def test_absent_keys_are_counted_thread_by_thread(requests: int, threads: int, d
 
 
 def test_one_flag_gives_as_many_times_the_rate_as_the_wait_is_long(tmp_path: Path) -> None:
-    answer = closed_loop.one_flag(Results(run_of(tmp_path)))
+    answer = loops.one_flag(Results(run_of(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES
     assert measures(answer)["PUT rate with the flag nodelay, as a multiple of that without it:"].value == pytest.approx(
         WAIT_US / FAST_US, rel=0.05
@@ -72,7 +71,7 @@ def test_one_flag_gives_as_many_times_the_rate_as_the_wait_is_long(tmp_path: Pat
 
 
 def test_the_wait_is_the_timer_and_one_tick_and_the_kernel_counts_it(tmp_path: Path) -> None:
-    answer = closed_loop.timer_and_tick(Results(run_of(tmp_path)))
+    answer = loops.timer_and_tick(Results(run_of(tmp_path)))
     assert answer is not None and answer.verdict == Verdict.YES
     seen = measures(answer)
     assert seen["computed wait"].value == pytest.approx(44_000)
@@ -81,7 +80,7 @@ def test_the_wait_is_the_timer_and_one_tick_and_the_kernel_counts_it(tmp_path: P
 
 def test_the_404s_are_the_scripts_and_the_mix_is_none(tmp_path: Path) -> None:
     results = Results(run_of(tmp_path))
-    script, mix = closed_loop.errors_are_the_scripts(results), closed_loop.mixed(results)
+    script, mix = loops.errors_are_the_scripts(results), loops.mixed(results)
     assert script is not None and script.verdict == Verdict.NO
     absent, replayed = script.evidence
     assert isinstance(absent, Measure) and isinstance(replayed, Measure) and absent.value == replayed.value
@@ -91,13 +90,13 @@ def test_the_404s_are_the_scripts_and_the_mix_is_none(tmp_path: Path) -> None:
 def test_404s_that_the_script_does_not_make_leave_it_open(tmp_path: Path) -> None:
     few = loop_of(tmp_path, AFTER, GET_FEW)
     off = with_summary(few, non_2xx=few.frames["summary"]["completed"].iloc[0] // 2)
-    answer = closed_loop.errors_are_the_scripts(Results(steps.run(tmp_path, [off])))
+    answer = loops.errors_are_the_scripts(Results(steps.run(tmp_path, [off])))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed is not None
 
 
 def test_without_jdk_17_the_published_stages_are_not_answered_and_a_check_says_so(tmp_path: Path) -> None:
     results = Results(run_of(tmp_path, (NEW_JDK, DELAYED)))
-    assert closed_loop.one_flag(results) is None and closed_loop.timer_and_tick(results) is None
+    assert loops.one_flag(results) is None and loops.timer_and_tick(results) is None
     assert [check.ok for check in checks(results) if check.about == About.JDK] == [False]
 
 
@@ -110,12 +109,12 @@ def test_a_machine_without_the_wait_says_nothing_of_one(tmp_path: Path) -> None:
 
     quick: Run = dataclasses.replace(run, steps=tuple(map(swapped, run.steps)))
     results = Results(quick)
-    assert closed_loop.one_flag(results) is None and closed_loop.executor(results) is None
+    assert loops.one_flag(results) is None and loops.executor(results) is None
 
 
 def test_an_interrupted_run_answers_what_it_has(tmp_path: Path) -> None:
     for stages in ((BEFORE,), (ONE_WRITE,), (BEFORE, AFTER)):
         results = Results(run_of(tmp_path, stages, (1,)))
-        assert closed_loop.one_flag(results) is None
+        assert loops.one_flag(results) is None
     nothing = dataclasses.replace(loop_of(tmp_path, AFTER, PUT), record=StepRecord(role="loop"))
-    assert closed_loop.one_flag(Results(steps.run(tmp_path, [nothing]))) is None
+    assert loops.one_flag(Results(steps.run(tmp_path, [nothing]))) is None

@@ -115,9 +115,9 @@ def test_cpu_time_of_all_threads_is_compared_of_warm_servers_alone_and_that_of_r
     share: float, cold: str
 ) -> None:
     cpu_us = {"old": 100.0, "new": 70.0}
-    background = {cold: {"jit": share * cpu_us[cold], "gc": 1.0}}
+    compiling_us = {cold: share * cpu_us[cold]}
     for quantity in ("cpu_us", "all_cpu_us", "background_cpu_us"):
-        marked = refuse_cold(row(quantity, Direction.LOWER, 0.7), background, cpu_us)
+        marked = refuse_cold(row(quantity, Direction.LOWER, 0.7), compiling_us, cpu_us)
         assert marked.decided == (quantity == "cpu_us" or share < UNFINISHED_JIT), (quantity, marked.refused)
 
 

@@ -9,7 +9,7 @@ import pytest
 from runners.experiments import e03_executor_and_selectors as e03
 from runners.readers.reading import read_run
 from runners.results.answer import Measure, Verdict
-from runners.results.connections import Loop, more_than, times
+from runners.results.loads import Loop, more_than, times
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_measurement import Server

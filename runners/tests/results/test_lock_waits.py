@@ -10,14 +10,14 @@ import pytest
 from runners.readers.run import Step
 from runners.readers.stacks import shares_frame
 from runners.results.answer import Measure, Verdict
-from runners.results.profiles import store_owns_the_waiting
+from runners.results.profiles import STORE_WAITS, takes_most
 from runners.results.results import Results
 from runners.tests.report import steps
 
 LOCK = "java/util/concurrent/locks/ReentrantLock.lock;java/util/concurrent/locks/LockSupport.park"
 STORE = f"java/util/concurrent/ThreadPoolExecutor.runWorker;org/iq80/leveldb/impl/DbImpl.writeInternal;{LOCK}"
 POOL = f"java/util/concurrent/ThreadPoolExecutor.runWorker;java/util/concurrent/LinkedBlockingQueue.take;{LOCK}"
-OWNS = store_owns_the_waiting(("put", "get"), "blocking-many")
+OWNS = takes_most(("put", "get"), "blocking-many", STORE_WAITS)
 
 
 def waiting(folder: Path, store_ms: int, pool_ms: int, samples: int = 2_000) -> Step:

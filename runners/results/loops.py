@@ -1,0 +1,226 @@
+"""The closed loops of report 2: what its 44 ms are, what cures them, and the errors and mixes that a script makes.
+
+A server that writes head and body apart has the second write held back by Nagle's algorithm (RFC 896) until the
+client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runners.analysis import facts
+from runners.analysis.intervals import Bounded
+from runners.audit.rules.draws import integers
+from runners.readers.run import Run, Step
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
+
+if TYPE_CHECKING:
+    from runners.results.results import Results
+
+KIND = "loop"
+REPORT = "report-2"
+#: Where in the report the evidence stands.
+CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
+DELAYED_ACK_US = 40_000.0
+#: A median from here on waits for the timer; a response of a JVM on this path takes a hundredth of it.
+WAITS_FROM_US = 0.9 * DELAYED_ACK_US
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One closed loop without a profiler. `published`: the output that it repeats."""
+
+    step: Step
+    stage: str
+    title: str
+    name: str
+    connections: int
+    published: str | None
+    rate_rps: float
+    completed: float
+    non_2xx: float
+
+    @classmethod
+    def of(cls, step: Step) -> Loop:
+        about, (completed, non_2xx) = step.record.loop, (facts.number(step, name) for name in ("completed", "non_2xx"))
+        stage, connections = about.stage or step.subject, step.record.connections or 1
+        return cls(
+            step, stage, about.stage_title or stage, step.workload, connections, about.published or None,
+            facts.achieved_rps(step), completed, non_2xx,
+        )  # fmt: skip
+
+    def at(self, level: float) -> Bounded | None:
+        return facts.quoted(self.step, level)
+
+    @property
+    def median_us(self) -> float:
+        value = self.at(0.5)
+        return value.value if value is not None else math.nan
+
+    @property
+    def waits(self) -> bool:
+        """Whether half of its responses waited for the delayed acknowledgement."""
+        return self.median_us >= WAITS_FROM_US
+
+    def a_request(self, counter: str) -> float:
+        """Return by how much a counter of the kernel, of the whole machine, rose a request; NaN if not counted."""
+        gained = self.step.record.loop.tcp
+        return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
+
+    @property
+    def absent_by_script(self) -> float:
+        """The number of requests that the script makes for keys that the store lacks; NaN where it has all."""
+        drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
+        if not drawn or not held or held >= drawn or math.isnan(self.completed):
+            return math.nan
+        return float(absent(round(self.completed), self.step.record.threads or 1, drawn, held))
+
+
+def of_run(run: Run) -> list[Loop]:
+    """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
+    return [Loop.of(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
+
+
+def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
+    """Return the loops of a stage, of one name and number of connections where they are given."""
+    of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
+    return [loop for loop in of_stage if connections in (None, loop.connections)]
+
+
+def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
+    """Return a stage's loop on the fewest connections; None without any."""
+    return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
+
+
+def absent(requests: int, threads: int, drawn: int, held: int) -> int:
+    """Return how many requests ask for a key above `held`, where each thread draws the same numbers of 1..`drawn`."""
+    shares = [(requests + thread) // threads for thread in range(threads)]
+    return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
+
+
+def times_as_many(slow: Loop, fast: Loop) -> float:
+    """Return the requests per second of the fast loop over those of the slow one."""
+    return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
+
+
+def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
+    """Return the loops of one name on the same connections in two stages."""
+    slow_loops = find(loops, stages[0], name)
+    return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]
+
+
+#: The wait and its cure, apart by one flag alone.
+FLAG_PAIR = ("after", "nodelay")
+LOOPS = ("put", "get", "mixed")
+CLOSE = 0.05  # of the computed wait
+
+
+def one_flag(results: Results) -> Answer | None:
+    """Answer: is more to be had from the server with the same code?"""
+    measures, steps = [], []
+    for name in LOOPS:
+        pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
+        if pairs:
+            ratios = [times_as_many(slow, fast) for slow, fast in pairs]
+            label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it:"
+            measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
+            steps += [loop.step for pair in pairs for loop in pair]
+    if not measures:
+        return None
+    more = min(measure.low for measure in measures) > 1
+    return Answer.by(steps, Basis.CLOSED_LOOPS, more, *measures, figure=RATES)
+
+
+def executor(results: Results) -> Answer | None:
+    """Answer: does the cached pool help?"""
+    names = ("put", "get", "mixed-once")
+    pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
+    waiting = [(old, new) for old, new in pairs if old.waits]
+    if not waiting:
+        return None
+    moves_us = [new.median_us - old.median_us for old, new in waiting]
+    rates = [times_as_many(old, new) - 1 for old, new in waiting]
+    return Answer.by(
+        [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
+        Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
+        Measure.mean("change of the median", moves_us, Unit.LATENCY_US),
+        Measure.mean("change of the rate", rates, Unit.CHANGE),
+        needed=Needed.INTERLEAVED, figure=RATES,
+    )  # fmt: skip
+
+
+def timer_and_tick(results: Results) -> Answer | None:
+    """Answer: is the wait the kernel's delayed-ACK timer and one tick?"""
+    waiting = [loop for loop in results.loops if loop.waits]
+    hz = waiting[0].step.record.loop.kernel_hz if waiting else None
+    if not hz:
+        return None
+    expected_us = DELAYED_ACK_US + 1e6 / hz
+    medians_us = [loop.median_us for loop in waiting]
+    measures = [
+        Measure("medians", medians_us[0], Unit.LATENCY_US, min(medians_us), max(medians_us)),
+        Measure("computed wait", expected_us, Unit.LATENCY_US),
+    ]
+    counted = [loop for loop in results.loops if math.isfinite(loop.a_request("DelayedACKs"))]
+    for label, waits in (("delayed ACKs a request that waits", True), ("a request that does not", False)):
+        if values := [loop.a_request("DelayedACKs") for loop in counted if loop.waits == waits]:
+            measures.append(Measure.mean(label, values, Unit.FACTOR))
+    close = all(abs(median_us - expected_us) < CLOSE * expected_us for median_us in medians_us)
+    return Answer.by([loop.step for loop in waiting], Basis.CLOSED_LOOPS, close, *measures, figure=CURVES)
+
+
+def one_write(results: Results) -> Answer | None:
+    """Answer: does a response of one write wait too?"""
+    one, two = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
+    if one is None or two is None or not two.waits:
+        return None
+    measure = Measure("p50 with one write", one.median_us, Unit.LATENCY_US)
+    measure = measure.against(Measure("with two", two.median_us, Unit.LATENCY_US))
+    waits = one.median_us >= two.median_us / 2
+    return Answer.by((one.step, two.step), Basis.CLOSED_LOOPS, waits, measure, figure=RATES)
+
+
+def errors_are_the_scripts(results: Results) -> Answer | None:
+    """Answer: do the 404s say anything of the server? Not where the script's numbers, replayed, make as many."""
+    few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
+    if not few:
+        return None
+    ended, absent = sum(loop.completed for loop in few), sum(loop.non_2xx for loop in few)
+    replayed = sum(loop.absent_by_script for loop in few)
+    return Answer.by(
+        [loop.step for loop in few], Basis.CLOSED_LOOPS, Verdict.NO if absent == replayed else Verdict.INCONCLUSIVE,
+        Measure("responses 404", absent, Unit.COUNT).out_of(ended),
+        Measure("by the script's numbers, replayed", replayed, Unit.COUNT),
+        needed=Needed.LONGER_LOAD, figure=ERRORS,
+    )  # fmt: skip
+
+
+def created(loop: Loop) -> float:
+    """Return how many of a loop's responses are those of a PUT; NaN where the generator does not tell."""
+    status = loop.step.frames["status"]
+    return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
+
+
+def mixed(results: Results) -> Answer | None:
+    """Answer: is the mixed script a mix?"""
+    once = [loop for loop in results.loops if loop.name == "mixed-once" and math.isfinite(created(loop))]
+    if not once:
+        return None
+    puts, ended = sum(map(created, once)), sum(loop.completed for loop in once)
+    measure, steps = Measure("responses to PUT", puts, Unit.COUNT).out_of(ended), [loop.step for loop in once]
+    return Answer.by(steps, Basis.CLOSED_LOOPS, puts not in (0, ended), measure, figure=ERRORS)
+
+
+def waits_idle(results: Results) -> Answer | None:
+    """Answer: could a profile of CPU time show the wait? No: while a response waits, no thread computes."""
+    measures, steps = [], []
+    for step in results.run.find(kind=KIND, profiled=True):
+        samples = facts.profile_samples(step, facts.CPU)
+        clean = find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
+        if samples and clean and clean[0].waits and math.isfinite(cores := facts.server_cores(clean[0].step)):
+            measures.append(Measure(f"busy ({clean[0].title})", cores, Unit.CORES))
+            steps.append(step)
+    return Answer.by(steps, Basis.PROFILES, False, *measures, figure="where") if steps else None
