@@ -186,7 +186,7 @@ def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report
-        if report.requests and report.latencies.rows and not output.entry:
+        if report.requests and report.latencies.rows and not output.entry.report:
             same[report.latencies.rows, report.requests, report.requests_per_s, report.latency].append(output)
     for kept, *others in same.values():
         yield from ((output, kept) for output in others if output.path != kept.path)

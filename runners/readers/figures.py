@@ -85,7 +85,7 @@ def run_of(
     return ConsoleReport(
         tool=tool,
         command=command_of(tool, offered_rps),
-        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us, None),
+        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us),
         latencies=Latencies(None, tuple(sorted(known.items())), (), fields.pop("footer", None)),
         **fields,
     )

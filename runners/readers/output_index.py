@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from runners.readers.command_line import TOOLS
 from runners.readers.documents import Problem
+from runners.readers.output import Entry
 from runners.storage.archive import steps_file
 from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
 from runners.storage.schema import read_record
@@ -19,18 +22,25 @@ INDEX = "index.toml"
 AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
 
 
-def index_entry(path: Path) -> tuple[Mapping[str, Any] | None, Problem | None]:
-    """Return the facts on an output's file, with the keys that data/published/index.toml explains."""
+def index_entry(path: Path) -> tuple[Entry, Problem | None]:
+    """Return the facts on an output's file, and why they can't be read."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
-        content, problem = _index(folder / INDEX)
-        if problem:
-            return None, problem
-        entry = content.get(name)
-        if isinstance(entry, dict):
-            return entry, None
-    return None, None
+        index = folder / INDEX
+        try:
+            if isinstance(entry := _index(index, index.stat().st_mtime_ns).get(name), dict):
+                return msgspec.convert(entry, Entry), None
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, msgspec.ValidationError) as error:
+            return Entry(), Problem(0, f"the folder's {INDEX} can't be read ({error})")
+    return Entry(), None
+
+
+@lru_cache(maxsize=64)
+def _index(path: Path, changed_ns: int) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def consoles(folder: Path) -> Iterator[Path] | None:
@@ -48,28 +58,13 @@ def _is_load(step: StepFolder) -> bool:
         return step.console_text() is not None
 
 
-def _of_step(step: StepFolder) -> tuple[Mapping[str, Any] | None, Problem | None]:
+def _of_step(step: StepFolder) -> tuple[Entry, Problem | None]:
     try:
         record = read_record(step)
     except StoreError as error:
-        return None, Problem(0, f"{error.thing}: {error.cause}")
+        return Entry(), Problem(0, f"{error.thing}: {error.cause}")
     words = list(record.generator.command)
     begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
-    entry: dict[str, Any] = {"report": step.path.parent.parent.name, "tool": record.generator.tool}
-    if words:
-        entry["command"] = shlex.join(words[begin:])  # not what pins it to a core
-    if record.offered_rps is not None:
-        entry["rates_rps"] = [record.offered_rps]
-    return entry, None
-
-
-def _index(path: Path) -> tuple[dict[str, Any], Problem | None]:
-    return _index_at(path, path.stat().st_mtime_ns) if path.exists() else ({}, None)
-
-
-@lru_cache(maxsize=64)
-def _index_at(path: Path, changed_ns: int) -> tuple[dict[str, Any], Problem | None]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")), None
-    except (OSError, ValueError) as error:
-        return {}, Problem(0, f"the folder's {INDEX} can't be read ({error})")
+    command = shlex.join(words[begin:])  # not what pins it to a core
+    rates_rps = () if record.offered_rps is None else (record.offered_rps,)
+    return Entry(step.path.parent.parent.name, command, tool=record.generator.tool, rates_rps=rates_rps), None

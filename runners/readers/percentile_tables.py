@@ -1,7 +1,4 @@
-"""Tables of percentiles that people made out of outputs, with their columns apart by arrows.
-
-    50.000%    2.42ms    ->    2.06ms
-    99.000%    5.99ms    ->    4.37ms
+"""Tables of percentiles that people made out of outputs: `99.000%    5.99ms    ->    4.37ms`.
 
 A column is an output of its own, with nothing but its percentiles.
 """

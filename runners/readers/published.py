@@ -44,9 +44,9 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the one output published under `name`. Raises ReadError for another name, or one that holds several.
+    """Return the one output published under `name`, with a command by the index where it has none of its own.
 
-    Where the output has no command of its own, it gets what the index tells of it.
+    Raises ReadError for another name, or one that holds several.
     """
     outputs = published_outputs(name)
     if len(outputs) != 1:
@@ -66,7 +66,7 @@ def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tupl
     `treatment`: only outputs of this setting, by the index.
     """
     outputs = ((name, output) for name in names for output in published_outputs(name))
-    own = ((name, output) for name, output in outputs if treatment in (None, (output.entry or {}).get("treatment")))
+    own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 

@@ -83,8 +83,7 @@ _READ_ALONE = ("disk", "jit")
 def keeps_latencies(record: StepRecord) -> bool:
     """Return whether an archive keeps all latencies of a step, and not only their percentiles.
 
-    It does not of all rates together where each short step has rows of its own, of loads that prepare others, and of
-    loads with a profiler.
+    It does not of loads whose short steps have rows of their own, that prepare others, or with a profiler.
     """
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
@@ -92,10 +91,8 @@ def keeps_latencies(record: StepRecord) -> bool:
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Times of single requests have three significant digits, as those of the histograms have, times of activities
-    hundredths of a millisecond, and shares six or seven decimals: digits beyond them are noise, and take most of an
-    archive. So does the order of requests, of which those of a twentieth of a second begin with the first one. Samples
-    of a profile are added up by the batches that their shares are weighed by.
+    Digits beyond three of a request's times, hundredths of a millisecond of activities and six or seven decimals of
+    shares are noise, and take most of an archive. So does the order of requests within a twentieth of a second.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}

@@ -1,9 +1,7 @@
 """Read a profile's stacks and estimate the share of each category and frame, with intervals by batches.
 
-Categories are data: see categories.toml. cpu stacks are weighted by samples, alloc stacks by bytes, lock stacks by
-nanoseconds. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B. I. Graubard, 1998, Survey
-Methodology 24), for samples come in bursts: it is that of independent samples which would vary as the share does over
-batches of time (`readers.batch_means`), never more than were recorded.
+Categories are data: see categories.toml. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B.
+I. Graubard, 1998, Survey Methodology 24), for samples come in bursts.
 """
 
 from __future__ import annotations

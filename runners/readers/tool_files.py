@@ -1,7 +1,6 @@
 """The files that load tools write for other programs: what a file is known by, and its reader.
 
-A file is one output, or one for each operation (a label of JMeter, a tag of an interval log). What a file does not say
-stays None; a file that is none of these, or is damaged, gives nothing and a problem that names it.
+A file is one output, or one for each operation (a label of JMeter, a tag of an interval log).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Reads console output of wrk, wrk2 and truepace out of any text around it: terminals, Markdown, several to a text.
+"""Read console output of wrk, wrk2 and truepace out of any text around it. Nothing in an input is an error.
 
-Nothing in an input is an error. Output that is cut short gives a report whose last fields are None; a line that belongs
-to no part of the output is kept as a diagnostic.
+Output that is cut short gives a report whose last fields are None; a line of no part of it is kept as a diagnostic.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runners.readers import units
-from runners.readers.command_line import CommandLine, find_commands, parse_command
+from runners.readers.command_line import CommandLine, find_command, parse_command
 from runners.readers.console_report import (
-    Calibration,
     ConsoleReport,
     Footer,
     Latencies,
@@ -26,8 +24,8 @@ from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
-BEYOND = 1.02  # of its rate, what a run may achieve
 BUCKETS_OF_TRUEPACE = 32  # of its histogram, which is in nanoseconds; wrk2's has 27
+BEYOND = 1.02  # of its rate, what a run may achieve
 MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
@@ -95,12 +93,13 @@ class _Builder:
     """One report while its lines come in. `fields` holds finished ones by their name in the report."""
 
     first_line: int
-    command: CommandLine | None
+    begun_by: str
+    commands: tuple[CommandLine, ...]  # those above it, of which one is its own
     fields: dict[str, Any] = field(default_factory=dict)
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
-    calibrations: list[Calibration] = field(default_factory=list)
+    calibrations_us: list[float | None] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
     diagnostics: list[str] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
@@ -109,12 +108,17 @@ class _Builder:
     third: str = "Max"  # some builds print p99 in the third column
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
     shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
-    begun_by: str = ""
-    commands: tuple[CommandLine, ...] = ()  # those above it, of which one is its own
 
     @property
     def current(self) -> _Distribution:
         return self.uncorrected if self.in_uncorrected else self.latencies
+
+    @property
+    def command(self) -> CommandLine | None:
+        """The last command above; of several with rates the slowest that the output may be of."""
+        achieved = self.fields.get("requests_per_s") or 0.0
+        able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
+        return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
         """Return whether this line can't belong to the same output, because it has that part already or is past it."""
@@ -139,22 +143,12 @@ class _Builder:
         if taker := _TAKERS.get(name):
             taker(self, match)
         self.last_line = line_number
-        self.ended = self.ended or name == "transfer"
 
     def waits_for(self, line: str) -> bool:
         """Keep a foreign line; return False where there are too many for the output to go on."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
-
-    def choose(self) -> tuple[CommandLine, ...]:
-        """Keep the command, of several above, whose rate fits the achieved one; return the others."""
-        achieved = self.fields.get("requests_per_s")
-        if len(self.commands) < 2 or not achieved:
-            return ()
-        able = [command for command in self.commands if (command.rate_rps or 0.0) * BEYOND >= achieved]
-        self.command = min(able or self.commands, key=lambda command: command.rate_rps or 0.0)
-        return tuple(command for command in self.commands if command is not self.command)
 
     def says_something(self) -> bool:
         head = self.fields.get("duration_s") and "threads" in self.fields  # autocannon begins with the same line
@@ -168,7 +162,7 @@ class _Builder:
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
         report = ConsoleReport(
             command=None if of_another else self.command,
-            calibrations=tuple(self.calibrations),
+            calibrations_us=tuple(self.calibrations_us),
             latencies=self.latencies.finish(),
             uncorrected=self.uncorrected.finish(),
             extra=tuple(self.extra),
@@ -183,7 +177,7 @@ class _Builder:
 
 
 def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: bool = True) -> ThreadStats:
-    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None, units.number(match[4]))
+    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None)
 
 
 def _count(text: str) -> int:
@@ -212,7 +206,7 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.fields.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
     "threads": lambda b, m: b.fields.update(threads=_count(m[1]), connections=_count(m[2])),
-    "calibration": lambda b, m: b.calibrations.append(Calibration(_calibrated(m[1]), _calibrated(m[2]))),
+    "calibration": lambda b, m: b.calibrations_us.append(_calibrated(m[1])),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
     "latency": lambda b, m: b.fields.update(latency=_stats(m, units.time_us, b.third == "Max")),
     "per_thread": lambda b, m: b.fields.update(requests_per_thread=_stats(m, units.count)),
@@ -221,16 +215,15 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "spectrum": lambda b, m: b.current.spectrum.append(
         SpectrumRow(float(m[1]), float(m[2]), int(m[3]), units.number(m[4]))
     ),
-    "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
-    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
+    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1])),
     "requests": lambda b, m: b.fields.update(
         requests=_count(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
     ),
     "socket_errors": lambda b, m: b.fields.update(socket_errors=SocketErrors(*map(_count, m.groups()))),
     "non_2xx": lambda b, m: b.fields.update(non_2xx=_count(m[1])),
     "rate": lambda b, m: b.fields.update(requests_per_s=units.count(m[1].replace(",", ""))),
-    "transfer": lambda b, m: b.fields.update(bytes_per_s=units.size_bytes(m[1])),
+    "transfer": lambda b, m: setattr(b, "ended", True),
     "extra": lambda b, m: b.extra.append(m[1]),
 }
 _STARTS = frozenset(
@@ -259,7 +252,7 @@ def _tool(report: ConsoleReport) -> str | None:
     footer = report.latencies.footer
     if report.extra or named == "truepace" or (footer and footer.buckets == BUCKETS_OF_TRUEPACE):
         return "truepace"
-    if report.calibrations or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
+    if report.calibrations_us or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"
     if named == "wrk2" or (named == "wrk" and report.rate_rps is None):
         return named
@@ -289,15 +282,16 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Return every output in numbered lines, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
-    commands = None  # the last line of those above, without an output between
+    nothing = (-1, ())
+    above: tuple[int, tuple[CommandLine, ...]] = (
+        nothing  # the last commands, line under line, and the last of these lines
+    )
     continued = ""
 
     def close() -> None:
-        nonlocal builder, commands
+        nonlocal builder
         if builder is not None and builder.says_something():
-            left = builder.choose()
             reports.append(builder.finish())
-            commands = (builder.last_line, left) if left and commands is None else commands
         builder = None
 
     for number, raw in lines:
@@ -308,22 +302,18 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
-            apart = _HEADING.match(line) is not None and not _OF_RESULTS.match(line)
-            commands = None if apart else commands
-            if commands and number == commands[0] + 1 and (rest := _WRAPPED.match(line)):
-                *others, last = commands[1]
-                commands = (number, (*others, parse_command(last.text + rest[0].strip())))
-                continue
-            if not continued and len(whole) <= LONGEST_LINE and (given := find_commands(whole)):
+            if _HEADING.match(line) and not _OF_RESULTS.match(line):
+                above = nothing
+            follows = number == above[0] + 1
+            if follows and above[1] and (rest := _WRAPPED.match(line)):
+                above = (number, (*above[1][:-1], parse_command(above[1][-1].text + rest[0].strip())))
+            elif not continued and len(whole) <= LONGEST_LINE and (command := find_command(whole)):
                 close()
-                listed = commands[1] if commands and number == commands[0] + 1 and given[0].rate_rps else ()
-                earlier = (command for command in listed if command.rate_rps not in (None, 0, given[0].rate_rps))
-                commands = (number, (*earlier, *given))
+                above = (number, (*(above[1] if follows and command.rate_rps else ()), command))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:
                     close()
-                    commands = None if apart else commands
             continue
         name, match = recognised
         if builder is not None and (builder.begins_anew(name, match) or (builder.ended and name != "extra")):
@@ -331,9 +321,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if builder is None:
             if name not in _STARTS:
                 continue
-            near = commands[1] if commands and number - commands[0] <= COMMAND_REACH_LINES else ()
-            builder = _Builder(number, near[-1] if near else None, commands=near, begun_by=name)
-            commands = None
+            builder = _Builder(number, name, above[1] if number - above[0] <= COMMAND_REACH_LINES else ())
+            above = nothing
         builder.take(name, match, number)
     close()
     return reports

@@ -12,7 +12,7 @@ from runners.audit.rule import Group, Seen, rule
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
-from runners.readers.summary_tools import NEGATIVE
+from runners.readers.summary import NEGATIVE
 from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice

@@ -31,10 +31,12 @@ def _too_short(output: Output) -> Iterator[Seen]:
         return
     report, duration, parts = output.report, figures.finite(output.duration_s), []
     means = {
-        "calibration": [thread.mean_us for thread in report.calibrations],
+        "calibration": list(report.calibrations_us),
         "Latency": [report.latency.mean] if report.latency else [],
         # which is counted once the calibration is over
-        "Req/Sec": [report.requests_per_thread.mean] if report.requests_per_thread and not report.calibrations else [],
+        "Req/Sec": [report.requests_per_thread.mean]
+        if report.requests_per_thread and not report.calibrations_us
+        else [],
     }
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:

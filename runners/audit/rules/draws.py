@@ -1,9 +1,8 @@
 """ERR: error counts that the script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, *Tables of maximally equidistributed combined
-LFSR generators*, Mathematics of Computation 68, 1999), and its state comes from constants unless a script seeds it. It
-is linear over GF(2): a long sequence is drawn in many lanes at once, whose first states a matrix gives (H. Haramoto et
-al., *Efficient jump ahead for F2-linear random number generators*, INFORMS J. Comput. 20, 2008).
+LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, 1999, Mathematics of Computation 68), and starts
+from constants unless a script seeds it. It is linear over GF(2), so that many lanes of a long sequence are drawn at
+once from first states that a matrix gives (H. Haramoto et al., *Efficient jump ahead*, INFORMS J. Comput. 20, 2008).
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 def _began_with(output: Output) -> float | None:
     """Return the mean of wrk2's calibration where that is ten times the run's: one backlog, at its beginning."""
-    known = [mean for thread in output.report.calibrations if (mean := figures.finite(thread.mean_us)) is not None]
+    known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     return first if mean and max(BACKLOG_US, BACKLOG * mean) <= first <= IMPOSSIBLE_US else None
 
