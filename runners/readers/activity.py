@@ -60,32 +60,32 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
     length_s = (after["unix_us"] - before["unix_us"]) / 1e6
     if length_s <= 0:
         return  # the wall clock was set back
+
+    def grown_ms(counter: str, unit_ms: float) -> float | None:
+        first, last = before.get(counter), after.get(counter)
+        return None if first is None or last is None else (last - first) * unit_ms
+
+    def grown_by_part_ms(counter: str) -> dict[str, float]:
+        first_ns = before.get(counter) or {}
+        parts = sorted((after.get(counter) or {}).items())
+        return {name: max(0.0, (last_ns - first_ns.get(name, 0)) / 1e6) for name, last_ns in parts}
+
+    ran, waited, sender = grown_by_part_ms("ran_ns"), grown_by_part_ms("waited_ns"), grown_ms("generator_s", 1000)
+    busy_ms = {
+        "steal": grown_ms("steal_s", 1000),
+        "foreign": None
+        if sender is None
+        else (after["busy_s"] - before["busy_s"]) * 1000 - (sum(ran.values()) + sender),
+        "disk": grown_ms("disk_busy_ms", 1),
+        "io stall": grown_ms("io_stall_us", 0.001),
+        "memory stall": grown_ms("memory_stall_us", 0.001),
+        **ran,
+        **{PROCESS + name: ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
+        "wait": waited.get("serving", 0.0),
+        "sending wait": waited.get("sending") if "sending" in (before.get("waited_ns") or {}) else None,
+    }
     at = {"t_s": (before["unix_us"] - start_unix_us) / 1e6, "length_s": length_s}
-    ran = {part: _grown_ms(before, after, "ran_ns", part) for part in after.get("ran_ns") or {}}
-    busy = (after["busy_s"] - before["busy_s"]) * 1000
-    yield {**at, "kind": "steal", "busy_ms": max(0.0, (after["steal_s"] - before["steal_s"]) * 1000)}
-    if before.get("generator_s") is not None and after.get("generator_s") is not None:
-        own = sum(ran.values()) + (after["generator_s"] - before["generator_s"]) * 1000
-        yield {**at, "kind": "foreign", "busy_ms": max(0.0, busy - own)}
-    if before.get("disk_busy_ms") is not None and after.get("disk_busy_ms") is not None:
-        yield {**at, "kind": "disk", "busy_ms": max(0.0, float(after["disk_busy_ms"] - before["disk_busy_ms"]))}
-    for resource in ("io", "memory"):
-        first, last = before.get(f"{resource}_stall_us"), after.get(f"{resource}_stall_us")
-        if first is not None and last is not None:
-            yield {**at, "kind": f"{resource} stall", "busy_ms": max(0.0, (last - first) / 1000)}
-    for part, ms in sorted(ran.items()):
-        yield {**at, "kind": part, "busy_ms": ms}
-    for name in sorted(after.get("others_ns") or {}):
-        if (ms := _grown_ms(before, after, "others_ns", name)) > 0:
-            yield {**at, "kind": PROCESS + name, "busy_ms": ms}
-    yield {**at, "kind": "wait", "busy_ms": _grown_ms(before, after, "waited_ns", "serving")}
-    if all("sending" in (sample.get("waited_ns") or {}) for sample in (before, after)):
-        yield {**at, "kind": "sending wait", "busy_ms": _grown_ms(before, after, "waited_ns", "sending")}
-
-
-def _grown_ms(before: dict[str, Any], after: dict[str, Any], counter: str, part: str) -> float:
-    first_ns, last_ns = ((sample.get(counter) or {}).get(part, 0) for sample in (before, after))
-    return max(0.0, float(last_ns - first_ns)) / 1e6
+    yield from ({**at, "kind": kind, "busy_ms": max(0.0, float(ms))} for kind, ms in busy_ms.items() if ms is not None)
 
 
 KINDS = {

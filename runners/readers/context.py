@@ -80,21 +80,17 @@ def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Sta
     A bare number is one only where it is round and stands alone in the name, is not the port of `url`, and the run
     could have been offered it.
     """
-    name = path.stem
-    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(name)]
-    bare = [] if marked else _BARE_IN_A_NAME.findall(name)
-    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(name):
+    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
+    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
         bare = [thousands[1]]
     else:
-        bare = [text for text in bare if _is_round(text) and f":{text}" not in (url or "")]
+        numbers = [] if marked else _BARE_IN_A_NAME.findall(path.stem)
+        high = (text for text in numbers if float(text) >= LEAST_BARE_RPS and f":{text}" not in (url or ""))
+        bare = [text for text in high if len(text.rstrip("0")) <= MOST_DIGITS]
     if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
         return None
     rate = _numbers((marked or bare)[0])
     return Stated(rate, f"the file's name, {path.name}", None) if plausible(rate[0], achieved_rps) else None
-
-
-def _is_round(text: str) -> bool:
-    return text[-1:] in "kK" or (float(text) >= LEAST_BARE_RPS and len(text.rstrip("0")) <= MOST_DIGITS)
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:

@@ -1,17 +1,28 @@
-"""One output of a load generator with its place, its command or index entry, and the parts that it lacks."""
+"""One output of a load generator with its place, and the facts on it that an index or a step's record gives."""
 
 from __future__ import annotations
 
+import shlex
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from runners.readers import context
-from runners.readers.command_line import CommandLine, parse_command
+from runners.readers.command_line import TOOLS, CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line, Problem
 from runners.readers.tools import is_like_wrk
+from runners.storage.archive import steps_file
+from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
+from runners.storage.schema import read_record
+
+INDEX = "index.toml"
+AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -133,3 +144,51 @@ class FileOutputs:
     path: Path
     outputs: tuple[Output, ...]
     problems: tuple[Problem, ...]
+
+
+def index_entry(path: Path) -> tuple[Entry, Problem | None]:
+    """Return the facts on an output's file, and why they can't be read."""
+    if step := console_step(path):
+        return _of_step(step)
+    for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
+        index = folder / INDEX
+        try:
+            if isinstance(entry := _index(index, index.stat().st_mtime_ns).get(name), dict):
+                return msgspec.convert(entry, Entry), None
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, msgspec.ValidationError) as error:
+            return Entry(), Problem(0, f"the folder's {INDEX} can't be read ({error})")
+    return Entry(), None
+
+
+@lru_cache(maxsize=64)
+def _index(path: Path, changed_ns: int) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def consoles(folder: Path) -> Iterator[Path] | None:
+    """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
+    run = RunFolder(folder)
+    if not run.manifest_path.is_file() or not (run.steps_path.is_dir() or steps_file(folder).is_file()):
+        return None
+    return (step.console for step in run.complete() if _is_load(step))
+
+
+def _is_load(step: StepFolder) -> bool:
+    try:
+        return step.console_text() is not None and read_record(step).role in AUDITED_KINDS
+    except StoreError:
+        return step.console_text() is not None
+
+
+def _of_step(step: StepFolder) -> tuple[Entry, Problem | None]:
+    try:
+        record = read_record(step)
+    except StoreError as error:
+        return Entry(), Problem(0, f"{error.thing}: {error.cause}")
+    words = list(record.generator.command)
+    begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
+    command = shlex.join(words[begin:])  # not what pins it to a core
+    rates_rps = () if record.offered_rps is None else (record.offered_rps,)
+    return Entry(step.path.parent.parent.name, command, tool=record.generator.tool, rates_rps=rates_rps), None

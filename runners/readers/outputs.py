@@ -13,8 +13,7 @@ from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document
-from runners.readers.output import FileOutputs, Output
-from runners.readers.output_index import consoles, index_entry
+from runners.readers.output import FileOutputs, Output, consoles, index_entry
 from runners.readers.percentile_tables import tables
 from runners.readers.summary import find_summaries
 from runners.readers.tool_files import read_tool_file
@@ -34,16 +33,12 @@ Placed = tuple[int, ConsoleReport]  # where it begins among the lines
 
 def find_outputs(path: Path) -> FileOutputs:
     """Return every output in a file. Never raises; what can't be read is among the problems."""
-    file = outputs_of(_document(path))
+    step = console_step(path)  # that of an archived step is named as if it lay in a folder of its own
+    text = step.console_text() or "" if step and step.archived else None
+    file = outputs_of(read_document(path) if text is None else Document(text, path))
     entry, problem = index_entry(path)
     outputs = tuple(replace(output, entry=entry) for output in file.outputs)
     return FileOutputs(path, outputs, (*file.problems, problem) if problem else file.problems)
-
-
-def _document(path: Path) -> Document:
-    """Return a file, or the console output of an archived step, which is named as if it lay in a folder of its own."""
-    step = console_step(path)
-    return Document(step.console_text() or "", path) if step and step.archived else read_document(path)
 
 
 def find_in(path: Path) -> Iterator[FileOutputs]:
@@ -92,7 +87,9 @@ def _outputs(
         report = replace(report, tool=_tool_of(report, stated))
         if stated and stated.line is None and report.tool == WRK:
             stated = None
-        lacks = _missing(report, lines[last + 1 : last + 1 + BELOW_LINES])
+        below = (line.text[:LONGEST_LINE] for line in lines[last + 1 : last + 1 + BELOW_LINES])
+        by_script = is_like_wrk(report.tool) and sum(map(bool, map(_PERCENTILE.match, below))) >= LEAST_PERCENTILES
+        lacks = tuple(part for part in missing(report) if not (by_script and part == "percentiles"))
         yield Output(document.path, report.first_line, report, cell, trails[position], above, stated, missing=lacks)
         end = max(end, last + 1)
 
@@ -157,10 +154,3 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
         if len(text) <= LONGEST_LINE and (command := find_command(text)):
             return command
     return None
-
-
-def _missing(report: ConsoleReport, below: Sequence[Line]) -> tuple[str, ...]:
-    by_script = sum(1 for line in below if _PERCENTILE.match(line.text[:LONGEST_LINE])) >= LEAST_PERCENTILES
-    return tuple(
-        part for part in missing(report) if not (by_script and part == "percentiles" and is_like_wrk(report.tool))
-    )

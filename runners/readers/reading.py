@@ -71,7 +71,7 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 def store_frames(step: Step) -> None:
     """Write a step's frames with its raw files, as Parquet."""
-    step.folder.write_frames({**step.frames, _UNREADABLE: _unreadable(step)})
+    step.folder.write_frames({**step.frames, _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str")})
 
 
 #: Loads that prepare others or whose own latencies nobody quotes.
@@ -95,7 +95,11 @@ def archived_content(step: Step) -> Content:
     shares are noise, and take most of an archive. So does the order of requests within a twentieth of a second.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
-    frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
+    frames = {
+        **step.frames,
+        **{name: frame(name) for name in left_out},
+        _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str"),
+    }
     requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
     frames["requests"] = together(
         requests.assign(
@@ -149,10 +153,6 @@ def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFram
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
     known = np.array([counted.get(second, (math.nan, math.nan)) for second in seconds], float).reshape(-1, 2)
     return intervals.assign(errors=known[:, 0], completed=known[:, 1])
-
-
-def _unreadable(step: Step) -> pd.DataFrame:
-    return pd.DataFrame({"text": step.unreadable}, dtype="str")
 
 
 def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:

@@ -130,14 +130,6 @@ def wilson(share: float, samples: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
-def _effective_samples(weights: pd.Series[float], event: str, recorded: int | None) -> float:
-    """Return the number of samples that shares of `event` rest on without times; Kish's where none was recorded."""
-    total = float(weights.sum())
-    if event in UNIT_WEIGHT_EVENTS:
-        return min(total, float(recorded or total))
-    return float(recorded or total * total / (weights**2).sum())
-
-
 def shares_frame(
     stacks: pd.DataFrame,
     recorded: Mapping[str, int] | None = None,
@@ -185,9 +177,13 @@ def _shares(
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
-        samples = _effective_samples(group["count"], str(event), recorded.get(str(event)))
+        samples = float(recorded.get(str(event)) or 0.0)
+        if event in UNIT_WEIGHT_EVENTS:
+            samples = min(total, samples or total)
+        elif not samples:
+            samples = total * total / float((group["count"] ** 2).sum())  # Kish's number
         by_batch = batches(timed, str(event)) if timed is not None else None
-        parts = _added_up(by_batch, names) if by_batch else {}
+        parts = by_batch.by_name(names) if by_batch else {}
         weights = dict.fromkeys(known, 0.0)
         for stack, count in zip(group["stack"], group["count"], strict=True):
             for name in names(stack.split(";")):
@@ -199,19 +195,6 @@ def _shares(
                 "event": event, "name": name, "samples": round(share * samples), "weight": weight, "total": total,
                 "share": share, "low": low, "high": high,
             }  # fmt: skip
-
-
-def _added_up(by_batch: Batches, names: Names) -> dict[str, Floats]:
-    parts: dict[str, Floats] = {}
-    for stack, weights in by_batch.by_stack.items():
-        for name in names(stack.split(";")):
-            parts[name] = parts.get(name, 0.0) + weights
-    return parts
-
-
-def by_frame(by_batch: Batches) -> dict[str, Floats]:
-    """Return the weights by batch of each frame; a frame that recurs within one stack counts once."""
-    return _added_up(by_batch, set)
 
 
 PER_SECOND = 50
@@ -255,6 +238,14 @@ class Batches:
     whole: Floats
     by_stack: dict[str, Floats]
     samples: float
+
+    def by_name(self, names: Names) -> dict[str, Floats]:
+        """Return the weights by batch of each name that stacks have; by frame with `set`."""
+        parts: dict[str, Floats] = {}
+        for stack, weights in self.by_stack.items():
+            for name in names(stack.split(";")):
+                parts[name] = parts.get(name, 0.0) + weights
+        return parts
 
     def effective(self, part: Floats) -> float:
         """Estimate how many independent samples would vary as the share of `part` does, not above `samples`.

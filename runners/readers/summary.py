@@ -267,8 +267,13 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
             continue
         text = clean(line.text)
         tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
-        anew = tool is not None and not (summary and _goes_on(summary, tool))
-        if summary and (anew or index - begin > LONGEST_BLOCK or _ends(summary, text)):
+        anew = tool is not None
+        ended = text.lstrip().startswith(("```", "~~~"))
+        if summary:
+            next_run = tool == "ab" and "elapsed_s" in summary.figures
+            anew &= summary.tool != tool or not _CONSOLES[summary.tool].repeated or next_run
+            ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
+        if summary and (anew or ended or index - begin > LONGEST_BLOCK):
             if summary.has(_CONSOLES[summary.tool].proof):
                 yield begin, end, summary.finish()
             summary = None
@@ -281,14 +286,3 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
                 break
     if summary and summary.has(_CONSOLES[summary.tool].proof):
         yield begin, end, summary.finish()
-
-
-def _goes_on(summary: Summary, tool: str) -> bool:
-    """Return whether a line that could begin a summary belongs to the one that is open."""
-    next_run = tool == "ab" and "elapsed_s" in summary.figures
-    return summary.tool == tool and _CONSOLES[tool].repeated and not next_run
-
-
-def _ends(summary: Summary, text: str) -> bool:
-    """Return whether a line ends the open summary: a fence, or the first line of wrk's output."""
-    return text.lstrip().startswith(("```", "~~~")) or (summary.tool != "autocannon" and bool(_OF_WRK.match(text)))

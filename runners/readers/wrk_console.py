@@ -6,8 +6,10 @@ Output that is cut short gives a report whose last fields are None; a line of no
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from runners.readers import units
@@ -38,36 +40,11 @@ _EMPHASIS = re.compile(r"[*`]+|</?(?:b|strong|em|i|code)>|<br ?/?>")
 _OF_RESULTS = re.compile(r"(?i)^\s*#{1,6}\s+\W*(?:results?|outputs?|результат\w*|结果|输出|결과|結果)(?!\w)")
 _NUMBERS = re.compile(r"\d+")
 _WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
-_V = r"([+-]?[\w.μµ]+)"
-_N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
-_GROUPED = r"(\d{1,3}(?:,\d{3})+|\d{1,18})"  # people add commas
-_TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
-
-_PATTERNS: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
-    for name, pattern in {  # the row that occurs most comes first
-        "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
-        "running": r"Running (\S+) test @ (\S+)",
-        "threads": rf"{_GROUPED} threads and {_GROUPED} connections",
-        "calibration": r"Thread calibration: mean lat\.: ([^,]{1,30}), rate sampling interval: (\S{1,30}(?: m?sec)?)",
-        "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
-        "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
-        "per_thread": rf"^\s*Req/Sec\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
-        "distribution": r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$",
-        "row": rf"^\s*(\d+(?:\.\d+)?)%\s+{_TIME}\s*$",
-        "spectrum_head": r"Detailed Percentile spectrum",
-        "columns": r"Value\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)",
-        "mean": rf"#\[Mean\s*=\s*{_V}, StdDeviation\s*=\s*{_V}\]",
-        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
-        "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
-        "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"{_GROUPED} requests in {_V}, {_V} read",
-        "socket_errors": rf"Socket errors: connect {_GROUPED}, read {_GROUPED}, write {_GROUPED}, timeout {_GROUPED}",
-        "non_2xx": rf"Non-2xx or 3xx responses: {_GROUPED}",
-        "rate": r"Req(?:uests)?/sec:\s*(\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|[+-]?[\w.]+)",
-        "transfer": rf"Transfer/sec:\s*{_V}",
-        "extra": rf"^\s*{TRUEPACE_PREFIX}\s?(.*)$",
-    }.items()
+_FORM = tomllib.loads(Path(__file__).with_name("wrk_console.toml").read_text(encoding="utf-8"))
+_GROUPS = {**_FORM["groups"], "TRUEPACE": TRUEPACE_PREFIX}
+_PATTERNS = {
+    name: re.compile(re.sub("<([A-Z]+)>", lambda group: _GROUPS[group[1]], line))
+    for name, line in _FORM["lines"].items()
 }
 
 
@@ -99,9 +76,6 @@ class _Builder:
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
-    calibrations_us: list[float | None] = field(default_factory=list)
-    extra: list[str] = field(default_factory=list)
-    diagnostics: list[str] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
     last_line: int = 0
     ended: bool = False
@@ -137,7 +111,7 @@ class _Builder:
 
     def take(self, name: str, match: re.Match[str], line_number: int) -> None:
         if self.pending and name in _TAKERS:
-            self.diagnostics += self.pending
+            self.fields.setdefault("diagnostics", []).extend(self.pending)
             self.pending.clear()
             self.shapes.clear()
         if taker := _TAKERS.get(name):
@@ -162,14 +136,11 @@ class _Builder:
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
         report = ConsoleReport(
             command=None if of_another else self.command,
-            calibrations_us=tuple(self.calibrations_us),
             latencies=self.latencies.finish(),
             uncorrected=self.uncorrected.finish(),
-            extra=tuple(self.extra),
-            diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
             last_line=self.last_line,
-            **self.fields,
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()},
         )
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
@@ -182,12 +153,6 @@ def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: b
 
 def _count(text: str) -> int:
     return int(text.replace(",", ""))
-
-
-def _calibrated(text: str) -> float | None:
-    """Read a time as versions of wrk2 print it: `9.747ms`, `9747 usec`, `-nanus`."""
-    value = units.time_us(text)
-    return units.go_time_us(text) if value is None else value
 
 
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
@@ -206,7 +171,9 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.fields.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
     "threads": lambda b, m: b.fields.update(threads=_count(m[1]), connections=_count(m[2])),
-    "calibration": lambda b, m: b.calibrations_us.append(_calibrated(m[1])),
+    "calibration": lambda b, m: b.fields.setdefault("calibrations_us", []).append(
+        units.time_us(m[1].replace(" ", "").removesuffix("ec"))
+    ),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
     "latency": lambda b, m: b.fields.update(latency=_stats(m, units.time_us, b.third == "Max")),
     "per_thread": lambda b, m: b.fields.update(requests_per_thread=_stats(m, units.count)),
@@ -224,7 +191,7 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "non_2xx": lambda b, m: b.fields.update(non_2xx=_count(m[1])),
     "rate": lambda b, m: b.fields.update(requests_per_s=units.count(m[1].replace(",", ""))),
     "transfer": lambda b, m: setattr(b, "ended", True),
-    "extra": lambda b, m: b.extra.append(m[1]),
+    "extra": lambda b, m: b.fields.setdefault("extra", []).append(m[1]),
 }
 _STARTS = frozenset(
     {"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "columns", "threads"}

@@ -226,10 +226,9 @@ def _two_draws(group: Group) -> Iterator[Seen]:
     reads = [
         output
         for output in group
-        if output.report.non_2xx
-        and output.report.requests
+        if output.report.errors
+        and low < output.report.errors / (output.report.requests or math.inf) < high
         and output.tool in ("wrk", "wrk2", None)
-        and low < output.report.non_2xx / output.report.requests < high
         and not _WRITES.search(output.script)
         and _ranges_of_script(output) != ()
     ]
@@ -238,41 +237,32 @@ def _two_draws(group: Group) -> Iterator[Seen]:
         for output in group
         if output.report.requests and not output.report.errors
     ]
-    if len(reads) < 2 or not writers:
-        return
-    counts = [(output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads]
-    for keys in TWO_DRAW_KEYS:
-        solved = [
-            (writes, output)
-            for output, counted in zip(reads, counts, strict=True)
-            if (writes := writes_that_give(*counted, keys)) is not None
-        ]
-        for cluster in _agreeing(sorted(solved, key=lambda pair: pair[0])):
+    for keys in TWO_DRAW_KEYS if len(reads) > 1 and writers else ():
+        counts = ((output, output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads)
+        given = ((writes_that_give(*counted, keys), output) for output, *counted in counts)
+        for cluster in _agreeing(sorted(((own, output) for own, output in given if own), key=lambda pair: pair[0])):
             writes = cluster[len(cluster) // 2][0]
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
-            if len(cluster) >= 2 and near:
-                yield from (_two_draw_finding(output, own, keys, cluster, near[-1]) for own, output in cluster)
+            for own, output in cluster if len(cluster) > 1 and near else ():
+                errors, requests = output.report.errors, output.report.requests or 0
+                text = (
+                    f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script "
+                    "draws two unseeded numbers a request (key and value) and the read script one: after "
+                    f"{words.count(own)} writes of a thread the replayed sequence gives this count, and the same "
+                    f"number explains {len(cluster)} outputs"
+                )
+                evidence: dict[str, words.Value] = {
+                    "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
+                    "writes_of_a_thread_all": writes, "written_by": near[-1].place, "outputs_explained": len(cluster),
+                }  # fmt: skip
+                yield Seen(output, text, evidence)
 
 
 def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
+    """Return the outputs that one number of writes explains, of those in the order of that number."""
     clusters: list[list[Solved]] = []
     for writes, output in solved:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:
             clusters.append([])
         clusters[-1].append((writes, output))
     return clusters
-
-
-def _two_draw_finding(output: Output, own: int, keys: int, cluster: Sequence[Solved], writer: Output) -> Seen:
-    errors, requests = output.report.errors, output.report.requests or 0
-    text = (
-        f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
-        f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
-        f"thread the replayed sequence gives this count, and the same number explains {len(cluster)} outputs"
-    )
-    evidence: dict[str, words.Value] = {
-        "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
-        "writes_of_a_thread_all": cluster[len(cluster) // 2][0], "written_by": writer.place,
-        "outputs_explained": len(cluster),
-    }  # fmt: skip
-    return Seen(output, text, evidence)
