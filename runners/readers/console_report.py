@@ -74,9 +74,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency in microseconds at a percentile (0..1): the printed row, else the next row of the
-        spectrum.
-        """
+        """Return microseconds at a percentile (0..1): of the printed row, else of the spectrum's next row."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us

@@ -151,9 +151,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return each list of numbers before or after a unit of rate, with the words that hold it, in the order of the
-    text.
-    """
+    """Return each list of numbers before or after a unit of rate, with the words that hold it, in order."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

@@ -82,7 +82,7 @@ class HdrLog:
         """Return exact percentiles of each kind with 95 % bounds; response times count the censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
-        return _concat("percentiles", parts)
+        return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the spectra of all response and all service times; response times count the censored requests."""
@@ -90,7 +90,7 @@ class HdrLog:
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
         spectra = [Samples.merge(samples).spectrum(kind) for kind, samples in parts.items() if samples]
-        return _concat("spectrum", spectra)
+        return pd.concat(spectra, ignore_index=True) if spectra else frame("spectrum")
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
@@ -252,10 +252,6 @@ def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
     size = struct.unpack_from(">i", body, 4)[0] if head == 40 else len(body) - head
     counts = np.frombuffer(body[head : head + size], dtype=f">i{word}")
     return HdrHistogram(lowest, highest, digits), counts
-
-
-def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else frame(name)
 
 
 #: In place of no samples.

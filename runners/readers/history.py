@@ -172,8 +172,7 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create a view over a frame of all steps: over the Parquet files of those with folders, which are read when the
-    view is queried, and over the rows of archives."""
+    """Create a view over a frame of all steps: Parquet files, read when it is queried, and rows of archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:
@@ -219,10 +218,7 @@ class Written:
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write all runs below `roots` as a data set, in place of an earlier one when it is whole.
-
-    Raises PlanError where something else is in that place.
-    """
+    """Write all runs below `roots` in place of an earlier data set. Raises PlanError where something else is there."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")

@@ -67,17 +67,11 @@ class Output:
         return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
 
     @property
-    def column(self) -> int:
-        return self.report.column
-
-    @property
-    def columns(self) -> int:
-        return self.report.columns
-
-    @property
     def label(self) -> str:
         """The operation, or the column of a table; empty for an output alone."""
-        return self.report.operation or (f"column {self.column + 1} of {self.columns}" if self.columns > 1 else "")
+        return self.report.operation or (
+            f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
+        )
 
     @property
     def command(self) -> CommandLine | None:
@@ -96,7 +90,7 @@ class Output:
     def offered_rps(self) -> float | None:
         """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
-        return self._asked.rate_rps or (rates_rps[self.column] if self.column < len(rates_rps) else None)
+        return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
     @property
     def offered_by(self) -> str:

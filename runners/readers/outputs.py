@@ -110,16 +110,11 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
     by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
     if by_text or columns > 1:
         return by_text
-    named = context.named(path, achieved, report.url)
-    return named if named and not _contradicts(report, named.rates_rps[0]) else None
-
-
-def _contradicts(report: ConsoleReport, offered_rps: float) -> bool:
-    """Return whether an output contradicts an offered rate: it fell short of it, and no request waited."""
-    achieved, duration_s, largest = report.requests_per_s, report.duration_s or report.elapsed_s, report.max_us
-    if achieved is None or achieved >= (1 - HELD) * offered_rps or not duration_s or largest is None:
-        return False
-    return largest / 1e6 < 0.5 * (1 - achieved / offered_rps) * duration_s
+    named, largest, run_s = context.named(path, achieved, report.url), report.max_us, duration_s or report.elapsed_s
+    if named and achieved is not None and largest is not None and run_s:
+        lost = 1 - achieved / named.rates_rps[0]
+        return None if lost > HELD and largest / 1e6 < 0.5 * lost * run_s else named  # it fell short, and none waited
+    return named
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:

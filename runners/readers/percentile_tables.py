@@ -58,8 +58,8 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
         for index in range(width):
             cells = ((row.level, row.times_us[index]) for row in rows if index < len(row.times_us))
             latencies = Latencies(label, tuple((level, time_us) for level, time_us in cells if time_us is not None))
-            where = {"column": index, "columns": width, "first_line": first, "last_line": last}
-            columns.append((position, ConsoleReport(tool, latencies=latencies, **where)))
+            column = ConsoleReport(tool, latencies=latencies, first_line=first, last_line=last)
+            columns.append((position, replace(column, column=index, columns=width)))
         ragged = [row for row in rows if len(row.times_us) < width]
         problems += [Problem(row.line.number, f"has {len(row.times_us)} of {width} columns") for row in ragged]
         for index in range(position - (title is not None), position + len(rows)):

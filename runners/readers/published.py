@@ -44,10 +44,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the one output published under `name`, with a command by the index where it has none of its own.
-
-    Raises ReadError for another name, or one that holds several.
-    """
+    """Return the one output under a name, with a command by the index. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -61,10 +58,7 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return the named outputs whose offered rate is known, as pairs of name and rate (requests per second).
-
-    `treatment`: only outputs of this setting, by the index.
-    """
+    """Return name and offered rate (requests per second) where one is known; of one setting with `treatment`."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))

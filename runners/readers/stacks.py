@@ -96,10 +96,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` frame of one event, empty if nothing was sampled.
-
-    A cut last line is left out; any other bad line raises ReadError.
-    """
+    """Return the `stacks` frame of one event. A cut last line is left out; any other bad line raises ReadError."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):

@@ -134,13 +134,16 @@ class _Builder:
     def finish(self) -> ConsoleReport:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()
+        }
         report = ConsoleReport(
             command=None if of_another else self.command,
             latencies=self.latencies.finish(),
             uncorrected=self.uncorrected.finish(),
             first_line=self.first_line,
             last_line=self.last_line,
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()},
+            **fields,
         )
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none

@@ -107,9 +107,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Keys that were never written, which explain an error count exactly; `chance` is the share of draws that ask for
-    them, `accident` the chance that a wrong explanation would fit.
-    """
+    """Keys never written that explain an error count; `accident`: the chance that a wrong explanation would fit."""
 
     absent: str
     chance: float
@@ -119,10 +117,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield keys that may be absent: those whose draw lies below a fraction of the range or, if false, all above it.
-
-    Key 1 alone is absent, or only the keys up to a power of ten, or of an unknown range to a share, were written.
-    """
+    """Yield keys that may be absent: those drawn below a fraction of the range or, if false, all above it."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):

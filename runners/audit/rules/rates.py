@@ -205,11 +205,11 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
     """Yield neighbours: columns of one table, and outputs of one setting in the order of their rates."""
     for first, second in pairwise(group):
-        if second.columns > 1 and second.column == first.column + 1 and second.path == first.path:
+        if second.report.columns > 1 and second.report.column == first.report.column + 1 and second.path == first.path:
             yield first, second
     settings: dict[tuple[object, ...], list[Output]] = {}
     for output in group:
-        if output.columns == 1 and output.script and output.offered_rps:
+        if output.report.columns == 1 and output.script and output.offered_rps:
             key = (output.script, output.threads, output.connections, output.report.url, output.headings[:2])
             settings.setdefault(key, []).append(output)
     for outputs in settings.values():

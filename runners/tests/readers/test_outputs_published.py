@@ -52,9 +52,9 @@ def test_every_figure_is_read_and_none_is_invented(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     columns = max(line.count("->") for line in text.splitlines() if "wrk" not in line) + 1
     assert found.problems == ()
-    assert [output.column for output in found.outputs] == list(range(columns))
+    assert [output.report.column for output in found.outputs] == list(range(columns))
     for output in found.outputs:
-        assert Counter(round(figure, 6) for figure in said(output.report)) == printed(text, output.column)
+        assert Counter(round(figure, 6) for figure in said(output.report)) == printed(text, output.report.column)
 
 
 def test_every_output_of_every_report_is_there() -> None:
@@ -67,7 +67,7 @@ def test_the_index_names_every_file_and_no_other() -> None:
     for output in outputs:
         assert output.entry.report == output.path.parent.name
         assert output.entry.note
-        assert len(output.entry.rates_rps) in (0, output.columns)
+        assert len(output.entry.rates_rps) in (0, output.report.columns)
 
 
 def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
@@ -85,7 +85,7 @@ def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
 
 
 def test_rates_come_from_the_command_or_from_the_index() -> None:
-    offered = {output.path.stem: output.offered_rps for output in every_output() if output.columns == 1}
+    offered = {output.path.stem: output.offered_rps for output in every_output() if output.report.columns == 1}
     assert offered["put"] == 25_000
     assert offered["one-selector-get-15000-1conn"] == 15_000
     assert offered["before-put-1"] is None
