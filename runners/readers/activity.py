@@ -154,7 +154,6 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
 
-    `*_cpu_s` are the processes' counters as read, `*_cpu_cores` what was used between the samples, in cores.
     A cut last line is left out; any other broken line raises ReadError.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")

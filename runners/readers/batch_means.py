@@ -29,10 +29,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """The factor by which a 95 % interval takes the variance for larger, because it is an estimate itself.
-
-        It is the square of Student's t over the normal (E. Korn and B. Graubard, 1998, Survey Methodology 24).
-        """
+        """The factor by which a 95 % interval takes the variance for larger: Student's t over the normal, squared."""
         return _raised(self.degrees)
 
 

@@ -77,8 +77,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Return the offered rate in a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it is round and stands alone in the name, is not the port of `url`, and the run
-    could have been offered it.
+    A bare number is one only where it is round, stands alone and is not `url`'s port, and it can have been offered.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):

@@ -116,11 +116,9 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
         reason = str(error) or type(error).__name__
         return list(plain_lines(_BREAK.split(text))), [Problem(0, f"is no notebook ({reason}); read as plain text")]
     lines: list[Line] = []
-    problems: list[Problem] = []
-    for number, cell in enumerate(cells, start=1):
-        if not isinstance(cell, dict):
-            problems.append(Problem(0, f"cell {number} can't be read"))
-            continue
+    numbered = list(enumerate(cells, start=1))
+    problems = [Problem(0, f"cell {number} can't be read") for number, cell in numbered if not isinstance(cell, dict)]
+    for number, cell in ((number, cell) for number, cell in numbered if isinstance(cell, dict)):
         counted = 0
         for text_of_cell in _texts(cell):
             part = list(plain_lines(_BREAK.split(text_of_cell), number))

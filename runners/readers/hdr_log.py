@@ -113,19 +113,17 @@ class HdrLog:
 
     def intervals_frame(self) -> pd.DataFrame:
         """Return one row a second, all targets together; errors are not in a log, so they are missing here."""
-        return frame(
-            "intervals",
-            (
-                {
-                    "t_s": interval.t_s, "kind": interval.kind, "count": interval.samples.total,
-                    "completed": interval.samples.total, "p50_us": interval.samples.percentile(0.5),
-                    "p90_us": interval.samples.percentile(0.9), "p99_us": interval.samples.percentile(0.99),
-                    "p999_us": interval.samples.percentile(0.999), "max_us": interval.samples.max_us,
-                }
-                for interval in self.seconds
-                if interval.kind != CENSORED
-            ),
+        levels = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
+        rows = (
+            {
+                "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
+                "completed": second.samples.total, "max_us": second.samples.max_us,
+                **{name: second.samples.percentile(level) for name, level in levels.items()},
+            }
+            for second in self.seconds
+            if second.kind != CENSORED
         )  # fmt: skip
+        return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
         """Return response times by tenths of a second in coarse bins; no rows for a log of longer intervals.

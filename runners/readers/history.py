@@ -41,10 +41,7 @@ LEAST_SHARE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All runs below some folders. `unreadable` names each folder that was passed over, and why.
-
-    `steps`, by run, are those whose frames become views when a question names them.
-    """
+    """All runs below some folders. `unreadable`: what was passed over, and why; `steps`: whose frames become views."""
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]

@@ -23,10 +23,9 @@ def published_names() -> list[str]:
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a file, one for each column, with what the index says on them.
+    """Return the outputs of a file, one for each column: all, or with `@20000` in the name that of this rate.
 
-    `report-5/put-ladder@20000` is the column that was measured at that rate. Raises ReadError, which
-    lists the names, for another name.
+    Raises ReadError, which lists the names, for another name.
     """
     name, _, rate_rps = name.partition("@")
     path = ROOT / f"{name}.txt"

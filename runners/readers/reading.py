@@ -81,10 +81,7 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps all latencies of a step, and not only their percentiles.
-
-    It does not of loads whose short steps have rows of their own, that prepare others, or with a profiler.
-    """
+    """Return whether an archive keeps all latencies of a step: not of rate steps, preparing and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 

@@ -135,8 +135,7 @@ def shares_frame(
 ) -> pd.DataFrame:
     """Return the `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
 
-    `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds that know how
-    shares vary over time.
+    `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds by batches.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -146,10 +145,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
-
-    A frame that recurs within one stack counts once. Bounds are those of the inclusive share; arguments as above.
-    """
+    """Return the `frames` frame: the share of stacks that hold a frame, with bounds, and of those that end with it."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -247,8 +243,7 @@ class Batches:
     def effective(self, part: Floats) -> float:
         """Estimate how many independent samples would vary as the share of `part` does, not above `samples`.
 
-        With the covariance of neighbours, simulated 95 % intervals covered 95.2 to 97.4 %; with the largest variance
-        over several lengths of a batch, as latencies have it, 97.6 to 98.7 %, and were a third wider.
+        With the covariance of neighbours, simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
@@ -287,10 +282,7 @@ def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the `samples` frame with the samples of an event and a stack in one batch added up, at its last instant.
-
-    Its batches are the same; samples from before the window, which are in none, are left out.
-    """
+    """Return the `samples` frame from the window's start on, with those of one event, stack and batch added up."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

@@ -14,14 +14,7 @@ from typing import Any
 
 from runners.readers import units
 from runners.readers.command_line import CommandLine, find_command, parse_command
-from runners.readers.console_report import (
-    ConsoleReport,
-    Footer,
-    Latencies,
-    SocketErrors,
-    SpectrumRow,
-    ThreadStats,
-)
+from runners.readers.console_report import ConsoleReport, Footer, Latencies, SocketErrors, SpectrumRow, ThreadStats
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
