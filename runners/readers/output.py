@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-_NO_COMMAND = CommandLine("", "")
+_NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Output:
     headings: tuple[str, ...] = ()
     text_above: tuple[Line, ...] = ()
     stated: context.Stated | None = None
-    entry: Entry = Entry()
+    entry: Entry = _NO_ENTRY
     missing: tuple[str, ...] = ()
 
     @property
@@ -152,8 +152,8 @@ def index_entry(path: Path) -> tuple[Entry, Problem | None]:
         except FileNotFoundError:
             continue
         except (OSError, ValueError, msgspec.ValidationError) as error:
-            return Entry(), Problem(0, f"the folder's {INDEX} can't be read ({error})")
-    return Entry(), None
+            return _NO_ENTRY, Problem(0, f"the folder's {INDEX} can't be read ({error})")
+    return _NO_ENTRY, None
 
 
 @lru_cache(maxsize=64)
@@ -180,7 +180,7 @@ def _of_step(step: StepFolder) -> tuple[Entry, Problem | None]:
     try:
         record = read_record(step)
     except StoreError as error:
-        return Entry(), Problem(0, f"{error.thing}: {error.cause}")
+        return _NO_ENTRY, Problem(0, f"{error.thing}: {error.cause}")
     words = list(record.generator.command)
     begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
     command = shlex.join(words[begin:])  # not what pins it to a core
