@@ -9,13 +9,13 @@ from pathlib import Path
 
 from runners import words
 from runners.audit.rule import TABLE, Group, Remark, Rule, Severity
-from runners.audit.rules import arithmetic, conduct, draws, quantity, rates, responses, timing
+from runners.audit.rules import arithmetic, conduct, draws, rates, responses, timing
 from runners.errors import PlanError
 from runners.readers.documents import Problem
 from runners.readers.output import FileOutputs, Output
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "rules"
-_MODULES = (timing, rates, responses, draws, conduct, quantity, arithmetic)
+_MODULES = (timing, rates, responses, draws, conduct, arithmetic)
 _BY_CODE = {value.code: value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
 RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
@@ -151,7 +151,12 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
     """Return the findings of all rules in outputs, in the order of the outputs and then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
-    remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
+    remarks = [
+        Remark(rule, seen, seen.output, rule.code, seen.severity or rule.severity)
+        for group in groups(outputs)
+        for rule in rules
+        for seen in rule.look(group)
+    ]
     return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
 
 
@@ -186,7 +191,7 @@ def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report
-        if report.requests and report.latencies.rows and not output.entry:
+        if report.requests and report.latencies.rows and not output.entry.report:
             same[report.latencies.rows, report.requests, report.requests_per_s, report.latency].append(output)
     for kept, *others in same.values():
         yield from ((output, kept) for output in others if output.path != kept.path)

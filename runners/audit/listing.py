@@ -17,7 +17,7 @@ from runners.words import Value
 
 SCHEMA = "audit/1"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
-_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+_PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 #: What a reader of outputs can't know: no load generator prints it.
 UNKNOWN = (
@@ -98,14 +98,15 @@ def as_json(audit: Audit) -> str:
             {"file": str(path), "line": problem.line, "text": problem.text} for path, problem in audit.unreadable
         ],
     }
-    return json.dumps(_finite(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    finite = json.loads(json.dumps(document), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=1, ensure_ascii=False) + "\n"
 
 
 def _document(group: Group) -> dict[str, Any]:
     """Return the highest rate at which the responses of each operation succeeded, and the outputs beyond it."""
     highest: dict[str, float] = {}
     known = [
-        (output, _operation(output), rate, figures.fell_short(output))
+        (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
         for output in group
         if (rate := output.offered_rps)
     ]
@@ -144,10 +145,6 @@ def highest_rates(audit: Audit) -> dict[str, str]:
     return texts
 
 
-def _operation(output: Output) -> str:
-    return Path(output.script).stem or "unknown"
-
-
 def _place(output: Output) -> dict[str, Any]:
     return {"file": str(output.path), "line": output.line, "cell": output.cell, "column": output.label or None}
 
@@ -181,15 +178,6 @@ def _remark(remark: Remark) -> dict[str, Any]:
         "evidence": dict(remark.seen.evidence),
         "remedy": remark.remedy,
     }
-
-
-def _finite(value: Any) -> Any:
-    """Return a JSON value with null in place of numbers that are not finite."""
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_github(audit: Audit) -> str:

@@ -30,9 +30,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding in one output. `severity` is given where it is milder than the rule's own; the worst finding
-    is of the largest `size`.
-    """
+    """A finding in one output; the worst has the largest `size`. `severity`: where milder than the rule's own."""
 
     output: Output
     text: str
@@ -55,9 +53,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator that makes a rule of a function, which yields the findings in one output or, with `of_group`,
-    in all outputs of a report.
-    """
+    """Make a rule of a function that yields the findings in one output or, with `of_group`, in all of a report."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()
@@ -73,18 +69,9 @@ class Remark:
 
     rule: Rule
     seen: Seen
-
-    @property
-    def code(self) -> str:
-        return self.rule.code
-
-    @property
-    def severity(self) -> Severity:
-        return self.seen.severity or self.rule.severity
-
-    @property
-    def output(self) -> Output:
-        return self.seen.output
+    output: Output
+    code: str
+    severity: Severity
 
     @property
     def remedy(self) -> str:

@@ -29,13 +29,16 @@ PROCESS = "process "
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
-    rows = (row for before, after in pairwise(_samples(path)) for row in _rows(before, after, start_unix_us))
-    return frame("activity", (row for row in rows if _touches(row["t_s"], row["length_s"], elapsed_s)))
+    pairs = pairwise(_samples(path))
+    table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
+    return _within(table, table["length_s"], elapsed_s)
 
 
-def _touches(t_s: float, length_s: float, elapsed_s: float | None) -> bool:
-    """Return whether a span lies at least partly within the window."""
-    return elapsed_s is None or (t_s + length_s >= 0 and t_s <= elapsed_s)
+def _within(table: pd.DataFrame, length_s: pd.Series[float], elapsed_s: float | None) -> pd.DataFrame:
+    """Return the rows whose spans lie at least partly within the window."""
+    if elapsed_s is not None:
+        table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
+    return table.reset_index(drop=True)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
@@ -54,35 +57,35 @@ def _samples(path: Path) -> list[dict[str, Any]]:
 
 
 def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> Iterator[dict[str, Any]]:
-    length_s = _seconds(before, after)
+    length_s = (after["unix_us"] - before["unix_us"]) / 1e6
     if length_s <= 0:
         return  # the wall clock was set back
+
+    def grown_ms(counter: str, unit_ms: float) -> float | None:
+        first, last = before.get(counter), after.get(counter)
+        return None if first is None or last is None else (last - first) * unit_ms
+
+    def grown_by_part_ms(counter: str) -> dict[str, float]:
+        first_ns = before.get(counter) or {}
+        parts = sorted((after.get(counter) or {}).items())
+        return {name: max(0.0, (last_ns - first_ns.get(name, 0)) / 1e6) for name, last_ns in parts}
+
+    ran, waited, sender = grown_by_part_ms("ran_ns"), grown_by_part_ms("waited_ns"), grown_ms("generator_s", 1000)
+    busy_ms = {
+        "steal": grown_ms("steal_s", 1000),
+        "foreign": None
+        if sender is None
+        else (after["busy_s"] - before["busy_s"]) * 1000 - (sum(ran.values()) + sender),
+        "disk": grown_ms("disk_busy_ms", 1),
+        "io stall": grown_ms("io_stall_us", 0.001),
+        "memory stall": grown_ms("memory_stall_us", 0.001),
+        **ran,
+        **{PROCESS + name: ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
+        "wait": waited.get("serving", 0.0),
+        "sending wait": waited.get("sending") if "sending" in (before.get("waited_ns") or {}) else None,
+    }
     at = {"t_s": (before["unix_us"] - start_unix_us) / 1e6, "length_s": length_s}
-    ran = {part: _grown_ms(before, after, "ran_ns", part) for part in after.get("ran_ns") or {}}
-    busy = (after["busy_s"] - before["busy_s"]) * 1000
-    yield {**at, "kind": "steal", "busy_ms": max(0.0, (after["steal_s"] - before["steal_s"]) * 1000)}
-    if before.get("generator_s") is not None and after.get("generator_s") is not None:
-        own = sum(ran.values()) + (after["generator_s"] - before["generator_s"]) * 1000
-        yield {**at, "kind": "foreign", "busy_ms": max(0.0, busy - own)}
-    if before.get("disk_busy_ms") is not None and after.get("disk_busy_ms") is not None:
-        yield {**at, "kind": "disk", "busy_ms": max(0.0, float(after["disk_busy_ms"] - before["disk_busy_ms"]))}
-    for resource in ("io", "memory"):
-        first, last = before.get(f"{resource}_stall_us"), after.get(f"{resource}_stall_us")
-        if first is not None and last is not None:
-            yield {**at, "kind": f"{resource} stall", "busy_ms": max(0.0, (last - first) / 1000)}
-    for part, ms in sorted(ran.items()):
-        yield {**at, "kind": part, "busy_ms": ms}
-    for name in sorted(after.get("others_ns") or {}):
-        if (ms := _grown_ms(before, after, "others_ns", name)) > 0:
-            yield {**at, "kind": PROCESS + name, "busy_ms": ms}
-    yield {**at, "kind": "wait", "busy_ms": _grown_ms(before, after, "waited_ns", "serving")}
-    if all("sending" in (sample.get("waited_ns") or {}) for sample in (before, after)):
-        yield {**at, "kind": "sending wait", "busy_ms": _grown_ms(before, after, "waited_ns", "sending")}
-
-
-def _grown_ms(before: dict[str, Any], after: dict[str, Any], counter: str, part: str) -> float:
-    first_ns, last_ns = ((sample.get(counter) or {}).get(part, 0) for sample in (before, after))
-    return max(0.0, float(last_ns - first_ns)) / 1e6
+    yield from ({**at, "kind": kind, "busy_ms": max(0.0, float(ms))} for kind, ms in busy_ms.items() if ms is not None)
 
 
 KINDS = {
@@ -92,8 +95,6 @@ KINDS = {
 }  # fmt: skip
 _WHAT = ("method", "path", "type")
 _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.](\d+))?(Z|[+-]\d\d:?\d\d)$")
-_DURATION = re.compile(r"PT(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?$")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
@@ -103,8 +104,8 @@ def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReadError(path, f"holds no events ({error})", "convert the recording again") from error
-    inside = (row for row in rows if _touches(row["t_s"], row["duration_ms"] / 1000, elapsed_s))
-    return frame("events", sorted(inside, key=lambda row: (row["t_s"], row["kind"])))
+    table = frame("events", sorted(rows, key=lambda row: (row["t_s"], row["kind"])))
+    return _within(table, table["duration_ms"] / 1000, elapsed_s)
 
 
 def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any]:
@@ -112,26 +113,11 @@ def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any]:
     if path := values.get("path"):  # only the last two parts say the same on any machine
         values = {**values, "path": "/".join(str(path).replace("\\", "/").split("/")[-2:])}
     return {
-        "t_s": unix_s(values["startTime"], start_unix_us / 1e6),
-        "duration_ms": duration_s(values.get("duration")) * 1000, "kind": KINDS[event["type"]],
+        "t_s": (pd.Timestamp(values["startTime"]).value - 1000 * start_unix_us) / 1e9,
+        "duration_ms": pd.Timedelta(values.get("duration") or 0).value / 1e6, "kind": KINDS[event["type"]],
         "what": next((str(values[name]) for name in _WHAT if values.get(name)), ""),
         "bytes": next((float(values[name]) for name in _BYTES if values.get(name) is not None), math.nan),
     }  # fmt: skip
-
-
-def unix_s(stamp: str, origin_s: float = 0.0) -> float:
-    """Return seconds from `origin_s` (since 1970) to a stamp with up to nanoseconds: 2026-11-21T12:00:00.123456789Z."""
-    match = _STAMP.match(stamp)
-    if match is None:
-        raise ValueError(f"no time stamp: {stamp!r}")
-    whole = datetime.fromisoformat(match[1] + match[3].replace("Z", "+00:00")).timestamp()
-    return (whole - origin_s) + float("0." + (match[2] or "0"))
-
-
-def duration_s(text: str | None) -> float:
-    """Return seconds of an ISO 8601 duration; zero for an event without one."""
-    parts = match.groups("0") if (match := _DURATION.match(text or "")) else ()
-    return sum((float(part) * scale for part, scale in zip(parts, (3600, 60, 1), strict=False)), 0.0)
 
 
 _LINE = re.compile(r"^\[(?P<stamp>\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4})\].*?\[(?P<tags>[a-z,]+)\s*\] (?P<text>.*)$")
@@ -155,49 +141,35 @@ def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
             duration_ms, kind = int(pause["ns"]) / 1e6, "safepoint"
         else:
             continue
-        t_s = end_s - duration_ms / 1000
-        if _touches(t_s, duration_ms / 1000, elapsed_s):
-            rows.append({"t_s": t_s, "duration_ms": duration_ms, "kind": kind, "cause": pause["cause"]})
-    return frame("pauses", sorted(rows, key=lambda row: row["t_s"]))
+        rows.append({
+            "t_s": end_s - duration_ms / 1000, "duration_ms": duration_ms, "kind": kind, "cause": pause["cause"],
+        })  # fmt: skip
+    table = frame("pauses", sorted(rows, key=lambda row: row["t_s"]))
+    return _within(table, table["duration_ms"] / 1000, elapsed_s)
+
+
+_COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal_s")
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
 
-    `*_cpu_s` are the processes' counters as read, `*_cpu_cores` what was used between the samples, in cores.
     A cut last line is left out; any other broken line raises ReadError.
     """
-    rows = []
-    for before, after in pairwise(_samples(path)):
-        cores, t_s = float(after.get("cores") or math.nan), (float(after["unix_us"]) - start_unix_us) / 1e6
-        inside = elapsed_s is None or -0.05 <= t_s <= elapsed_s + 0.05
-        if not inside or _seconds(before, after) <= 0:  # the wall clock was set back
-            continue
-        server, generator = (_used(before, after, part, "cpu_s") for part in ("server", "generator"))
-        busy, steal = (_used(before, after, "machine", name) for name in ("busy_s", "steal_s"))
-        own = sum(used for used in (server, generator) if not math.isnan(used))
-        rows.append({
-            "t_s": t_s, "server_cpu_s": _number(after, "server", "cpu_s"),
-            "generator_cpu_s": _number(after, "generator", "cpu_s"),
-            "server_rss_bytes": _number(after, "server", "rss_bytes"), "steal_share": steal / cores,
-            "machine_busy_share": busy / cores, "server_cpu_cores": server, "generator_cpu_cores": generator,
-            "foreign_cpu_cores": max(0.0, busy - own) if not math.isnan(busy) else math.nan,
-        })  # fmt: skip
-    return frame("telemetry", rows)
-
-
-def _number(sample: dict[str, Any], part: str, name: str) -> float:
-    value = (sample.get(part) or {}).get(name)
-    return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def _seconds(before: dict[str, Any], after: dict[str, Any]) -> float:
-    return (float(after["unix_us"]) - float(before["unix_us"])) / 1e6
-
-
-def _used(before: dict[str, Any], after: dict[str, Any], part: str, name: str) -> float:
-    """Return how fast a counter grew between two samples, in units a second."""
-    return (_number(after, part, name) - _number(before, part, name)) / _seconds(before, after)
+    names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
+    after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)
+    t_s, grown = (after["unix_us"] - start_unix_us) / 1e6, after.diff()
+    used = grown[list(_COUNTERS)].div(grown["unix_us"] / 1e6, axis=0)
+    server, generator, busy, steal = (used[name] for name in _COUNTERS)
+    table = pd.DataFrame({
+        "t_s": t_s, "server_cpu_s": after["server.cpu_s"], "generator_cpu_s": after["generator.cpu_s"],
+        "server_rss_bytes": after["server.rss_bytes"], "steal_share": steal / after["cores"],
+        "machine_busy_share": busy / after["cores"], "server_cpu_cores": server, "generator_cpu_cores": generator,
+        "foreign_cpu_cores": (busy - server.fillna(0.0) - generator.fillna(0.0)).clip(lower=0.0),
+    })  # fmt: skip
+    table = table[grown["unix_us"] > 0]  # the wall clock may have been set back
+    inside = slice(None) if elapsed_s is None else table["t_s"].between(-0.05, elapsed_s + 0.05)
+    return table.loc[inside].reset_index(drop=True)
 
 
 _HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")
@@ -225,12 +197,9 @@ class StallLog:
         since_ns = self.woke_ns - self.late_ns - begin_ns
         unix_ns = begin_unix_ns + since_ns + np.round(since_ns * drift).astype(np.int64)
         t_s = (unix_ns - start_unix_us * 1000) / 1e9
-        rows = [
-            {"cpu": cpu, "t_s": begin, "duration_ms": late / 1e6}
-            for cpu, begin, late in zip(self.cpu.tolist(), t_s.tolist(), self.late_ns.tolist(), strict=True)
-            if _touches(begin, late / 1e9, elapsed_s)
-        ]
-        return frame("stalls", sorted(rows, key=lambda row: float(row["t_s"])))
+        table = pd.DataFrame({"cpu": self.cpu, "t_s": t_s, "duration_ms": self.late_ns / 1e6})
+        table = table.sort_values("t_s", kind="stable")
+        return _within(table, table["duration_ms"] / 1000, elapsed_s)
 
 
 def read_stall_log(path: Path) -> StallLog:

@@ -1,9 +1,7 @@
-"""Estimate the variance of a statistic of dependent samples from batches of time, whichever statistic it is.
+"""Estimate the variance of a statistic of dependent samples from batches of time; scipy has no such estimate.
 
-Samples close in time share their fate, so a recording is cut into batches of time (C. Alexopoulos and A. Seila, 1998,
-*Output data analysis*, in Handbook of Simulation). A batch's influence is by how much it moves the estimate, and
-the variance of the estimate is that of a sum of as many influences. scipy has neither batch means nor a jackknife of
-groups; the load generator has the same jackknife in Rust (`loadgen/src/record/comparison.rs`).
+A batch's influence is by how much it moves the estimate, whose variance is that of a sum of as many influences
+(C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation).
 """
 
 from __future__ import annotations
@@ -31,10 +29,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """The factor by which a 95 % interval takes the variance for larger, because it is an estimate itself.
-
-        It is the square of Student's t over the normal (E. Korn and B. Graubard, 1998, Survey Methodology 24).
-        """
+        """The factor by which a 95 % interval takes the variance for larger: Student's t over the normal, squared."""
         return _raised(self.degrees)
 
 

@@ -44,25 +44,15 @@ class CommandLine:
 
 
 def find_command(line: str) -> CommandLine | None:
-    """Return the command on a line of a terminal or of Markdown, with or without a prompt; None if there is none.
+    """Return the first command on a line of a terminal or of Markdown, with or without a prompt; None without one.
 
     Prose that names a tool is no command: there must be a flag, and an address or a script.
     """
-    return next(iter(find_commands(line)), None)
-
-
-def find_commands(line: str) -> tuple[CommandLine, ...]:
-    """Return the commands on a line in the order in which a shell runs them: several where `&&` joins them."""
-    for part in (*_SPAN.findall(line), line):
-        commands = []
-        for match in map(_COMMAND.search, _NEXT.split(part)):
-            command = parse_command(match["command"].strip()) if match else None
-            has_flag = command is not None and re.search(r"\s-{1,2}[a-zA-Z]", command.text) is not None
-            if command and has_flag and (command.url or command.script):
-                commands.append(command)
-        if commands:
-            return tuple(commands)
-    return ()
+    for match in (_COMMAND.search(part) for text in (*_SPAN.findall(line), line) for part in _NEXT.split(text)):
+        command = parse_command(match["command"].strip()) if match else None
+        if command and (command.url or command.script) and re.search(r"\s-{1,2}[a-zA-Z]", command.text):
+            return command
+    return None
 
 
 @lru_cache(maxsize=256)  # each rule of the audit asks again

@@ -1,8 +1,7 @@
 """The output of a load tool as typed figures. A figure that was not printed is None; `-nan` is NaN.
 
-Latencies are in microseconds, except in the spectra, which wrk2 and truepace print in milliseconds and which are kept
-so. Percentiles are ranks of samples. Nothing here needs numpy or pandas, so that reading a console output starts at
-once.
+Latencies are in microseconds, except in spectra, which are kept in milliseconds as wrk2 prints them. Nothing here needs
+pandas, so that reading a console output starts at once.
 """
 
 from __future__ import annotations
@@ -28,21 +27,12 @@ def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """wrk2's calibration of one thread."""
-
-    mean_us: float | None
-    interval_us: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class ThreadStats:
     """A row of the table "Thread Stats": microseconds for Latency, requests per second for Req/Sec."""
 
     mean: float | None
     stdev: float | None
     max: float | None
-    within_stdev_percent: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +47,11 @@ class SpectrumRow:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """The lines `#[Mean = …]` below a spectrum."""
+    """The lines `#[Max = …]` below a spectrum."""
 
-    mean_ms: float | None = None
-    stdev_ms: float | None = None
     max_ms: float | None = None
     total_count: int | None = None
     buckets: int | None = None
-    sub_buckets: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +74,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency in microseconds at a percentile (0..1): the printed row, else the next row of the
-        spectrum.
-        """
+        """Return microseconds at a percentile (0..1): of the printed row, else of the spectrum's next row."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -114,9 +99,10 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `operation` names the operation that it is of, where a tool reports several; `column` of `columns` is its place in a
-    table or a file. Only some tools say `closed_loop`; `odd_length` counts responses of another length than the first.
-    `extra` is what truepace adds, `diagnostics` are lines inside the output that belong to no known part of it.
+    `calibrations_us` are the mean latencies of wrk2's calibration by thread. `operation` names the operation that it is
+    of, where a tool reports several; `column` of `columns` is its place in a table or a file. Only some tools say
+    `closed_loop`; `odd_length` counts responses of another length than the first. `extra` is what truepace adds,
+    `diagnostics` are lines inside the output that belong to no known part of it.
     """
 
     tool: str | None = None
@@ -125,7 +111,7 @@ class ConsoleReport:
     url: str | None = None
     threads: int | None = None
     connections: int | None = None
-    calibrations: tuple[Calibration, ...] = ()
+    calibrations_us: tuple[float | None, ...] = ()
     latency: ThreadStats | None = None
     requests_per_thread: ThreadStats | None = None
     latencies: Latencies = Latencies()
@@ -137,7 +123,6 @@ class ConsoleReport:
     non_2xx: int | None = None
     odd_length: int | None = None
     requests_per_s: float | None = None
-    bytes_per_s: float | None = None
     operation: str = ""
     column: int = 0
     columns: int = 1
@@ -210,25 +195,6 @@ class ConsoleReport:
             row |= {f"{cause}_errors": getattr(errors, cause) for cause in ("connect", "read", "write")}
             row["timeouts"] = errors.timeout
         return frame("summary", [row])
-
-
-def missing(report: ConsoleReport) -> tuple[str, ...]:
-    """Return the names of the parts that an output of wrk or wrk2 lacks."""
-    rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
-    if rows and report.latency is None and report.requests is None and report.duration_s is None:
-        return ("everything but the percentiles: no settings, no number of requests, no rate",)
-    asked = command is not None and command.threads and command.connections and command.duration_s
-    headless, last = report.threads is None and not asked, spectrum[-1].percentile if spectrum else 1.0
-    lacks = {
-        "its head (Running ...)": headless and report.duration_s is None,
-        "the line of threads and connections": headless and report.duration_s is not None,
-        "the table Thread Stats": report.latency is None,
-        "percentiles": not rows,
-        f"the spectrum beyond p{last * 100:g}": last < 1,
-        "the number of requests": report.requests is None,
-        "the line Requests/sec": report.requests_per_s is None,
-    }
-    return tuple(part for part, lacking in lacks.items() if lacking)
 
 
 LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)

@@ -1,7 +1,7 @@
 """The headings above an output, and the offered rate that a line above it or a file's name gives.
 
 Read from numbers and units, so in any language; what is not recognised is not known, never guessed. A rate on a command
-line always wins over one above the output, and a file's or a folder's name is the last resort.
+line always wins over one above the output, and a file's name is the last resort.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _IN_A_NAME = re.compile(r"(?:(?<![a-zA-Z\d])R(?P<flag>\d{2,7})|(?P<unit>\d[\d_]{
 _BARE_IN_A_NAME = re.compile(r"(?<![\d.])(\d{3,7})(?![\d.]|\s?[a-zA-Z]|[-_](?:conn|thread|chan|file))")
 _OPERATION = r"(?:get|put|post|delete|del|status|read|write)s?"
 _THOUSANDS_IN_A_NAME = re.compile(rf"(?i)(?:{_OPERATION}[-_ ]?)?(\d{{1,4}}k)(?:[-_ ]?{_OPERATION})?")
-_RATE_OF_A_FOLDER = re.compile(r"[rR]?(\d{1,3}k|\d{3,7})(?:rps)?")
 ADDRESS = re.compile(r"\]\([^)\s(]{0,500}(?:\s[^)(]{0,200})?\)|<img\s[^<>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
 LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
@@ -78,43 +77,19 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Return the offered rate in a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it is round and stands alone in the name, is not the port of `url`, and the run
-    could have been offered it. Where the name has none, that of its folder may be one and nothing else (`r5k/get.txt`,
-    `20000/wrk.txt`), mark one (`put_t4_c64_R70000/wrk2.txt`) or share one with the file (`put50000/put50000l.txt`).
+    A bare number is one only where it is round, stands alone and is not `url`'s port, and it can have been offered.
     """
-    marked, bare = _rates_in(path.stem, url or "")
-    by_folder = not marked and not bare
-    if by_folder:
-        marked, bare = _rates_of_a_folder(path, url or "")
+    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
+    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
+        bare = [thousands[1]]
+    else:
+        numbers = [] if marked else _BARE_IN_A_NAME.findall(path.stem)
+        high = (text for text in numbers if float(text) >= LEAST_BARE_RPS and f":{text}" not in (url or ""))
+        bare = [text for text in high if len(text.rstrip("0")) <= MOST_DIGITS]
     if len({*marked, *bare}) != 1 or (bare and achieved_rps is None):
         return None
     rate = _numbers((marked or bare)[0])
-    words = f"the folder's name, {path.parent.name}" if by_folder else f"the file's name, {path.name}"
-    return Stated(rate, words, None) if plausible(rate[0], achieved_rps) else None
-
-
-def _is_round(text: str) -> bool:
-    return text[-1:] in "kK" or (float(text) >= LEAST_BARE_RPS and len(text.rstrip("0")) <= MOST_DIGITS)
-
-
-def _rates_in(name: str, url: str) -> tuple[list[str], list[str]]:
-    """Return the numbers in a name that are marked as rates, and those that may be rates without a mark."""
-    marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(name)]
-    if thousands := _THOUSANDS_IN_A_NAME.fullmatch(name):
-        return marked, [thousands[1]]
-    bare = [] if marked else _BARE_IN_A_NAME.findall(name)
-    return marked, [text for text in bare if _is_round(text) and f":{text}" not in url]
-
-
-def _rates_of_a_folder(path: Path, url: str) -> tuple[list[str], list[str]]:
-    folder = path.parent.name
-    marked, bare = _rates_in(folder, url)
-    if marked:
-        return marked, []
-    if shared := [number for number in bare if number in re.findall(r"\d+", path.stem)]:
-        return [], shared
-    whole = _RATE_OF_A_FOLDER.fullmatch(folder) if not any(map(str.isdigit, path.stem)) else None
-    return [], [whole[1]] if whole and _is_round(whole[1]) else []
+    return Stated(rate, f"the file's name, {path.name}", None) if plausible(rate[0], achieved_rps) else None
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
@@ -175,9 +150,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return each list of numbers before or after a unit of rate, with the words that hold it, in the order of the
-    text.
-    """
+    """Return each list of numbers before or after a unit of rate, with the words that hold it, in order."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

@@ -52,8 +52,8 @@ class Line:
 class Document:
     """A file as text; empty where it could not be read, which `problems` then says."""
 
-    path: Path
-    text: str = ""
+    text: str
+    path: Path = Path("-")
     problems: tuple[Problem, ...] = ()
     cells: tuple[Line, ...] | None = None  # of a notebook
 
@@ -65,19 +65,22 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Read a file. Never raises: what is wrong with it is among its problems."""
+
+    def unread(reason: str) -> Document:
+        return Document("", path, (Problem(0, reason),))
+
     try:
         if not path.is_file():  # a pipe or a device could be read for ever
-            return Document(path, "", (Problem(0, "is no regular file; skipped"),))
+            return unread("is no regular file; skipped")
         size = path.stat().st_size
         if size > LARGEST_BYTES:
-            said = f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file"
-            return Document(path, "", (Problem(0, said),))
+            return unread(f"{size} bytes, more than {LARGEST_BYTES}; skipped: split the file")
         raw = path.read_bytes()
     except OSError as error:
-        return Document(path, "", (Problem(0, f"can't be read ({why(error)})"),))
+        return unread(f"can't be read ({why(error)})")
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
     if encoding is None and b"\0" in raw[:_PEEK]:
-        return Document(path, "", (Problem(0, _BINARY.get(path.name, "binary; skipped")),))
+        return unread(_BINARY.get(path.name, "binary; skipped"))
     problems: tuple[Problem, ...] = ()
     try:
         text = raw.decode(encoding or "utf-8")
@@ -86,13 +89,8 @@ def read_document(path: Path) -> Document:
         text, problems = raw.decode(name, errors="replace"), (Problem(line, f"holds bytes that are not {name}"),)
     if path.suffix.lower() == ".ipynb":
         lines, more = _notebook(text)
-        return Document(path, text, (*problems, *more), tuple(lines))
-    return Document(path, text, problems)
-
-
-def text_document(text: str, path: Path | None = None) -> Document:
-    """Return a text that is in memory, as if it were the file `path`."""
-    return Document(path or Path("-"), text)
+        return Document(text, path, (*problems, *more), tuple(lines))
+    return Document(text, path, problems)
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
@@ -118,11 +116,9 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
         reason = str(error) or type(error).__name__
         return list(plain_lines(_BREAK.split(text))), [Problem(0, f"is no notebook ({reason}); read as plain text")]
     lines: list[Line] = []
-    problems: list[Problem] = []
-    for number, cell in enumerate(cells, start=1):
-        if not isinstance(cell, dict):
-            problems.append(Problem(0, f"cell {number} can't be read"))
-            continue
+    numbered = list(enumerate(cells, start=1))
+    problems = [Problem(0, f"cell {number} can't be read") for number, cell in numbered if not isinstance(cell, dict)]
+    for number, cell in ((number, cell) for number, cell in numbered if isinstance(cell, dict)):
         counted = 0
         for text_of_cell in _texts(cell):
             part = list(plain_lines(_BREAK.split(text_of_cell), number))

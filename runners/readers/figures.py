@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runners.readers.command_line import CommandLine
-from runners.readers.console_report import (
-    ENOUGH_BEYOND,
-    LEVELS,
-    ConsoleReport,
-    Latencies,
-    ThreadStats,
-    beyond,
-)
+from runners.readers.console_report import ENOUGH_BEYOND, LEVELS, ConsoleReport, Latencies, ThreadStats, beyond
 
 MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _LEVEL = re.compile(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?")
@@ -85,7 +78,7 @@ def run_of(
     return ConsoleReport(
         tool=tool,
         command=command_of(tool, offered_rps),
-        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us, None),
+        latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us),
         latencies=Latencies(None, tuple(sorted(known.items())), (), fields.pop("footer", None)),
         **fields,
     )

@@ -1,8 +1,7 @@
 """Read an HdrHistogram log: every percentile, spectrum and series of latencies is derived from its lines.
 
 Our generator writes a line a tenth of a second for response times and a line a second for each other kind
-(`runners/loadgen/docs/json.md`). Lines are split here, because half a last line must cost one interval and not the log.
-Format: https://github.com/HdrHistogram/HdrHistogram (HistogramLogWriter), log version 1.2 and 1.3.
+(`runners/loadgen/docs/json.md`). Format: HistogramLogWriter of HdrHistogram, log version 1.2 and 1.3.
 """
 
 from __future__ import annotations
@@ -31,10 +30,12 @@ UNTAGGED = "response"
 TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
-_UNIT = re.compile(r"(?i)\bvalues (?:are )?in (nanos|micros|millis)|\b(nanos|micros|millis)(?:econds?)?\b")
-_IN_A_US = {"nanos": 1_000.0, "micros": 1.0, "millis": 0.001}
-#: Writers that say their name and not their unit.
-_WRITERS = {"jhiccup": "nanos", "cassandra stress": "nanos", "nosqlbench": "nanos", "[logging for:": "micros"}
+#: How many units are in a microsecond, by what a comment says: the unit, or a writer that says its name alone.
+_UNITS = (
+    (re.compile(r"(?i)\bvalues (?:are )?in nanos|\bnanos(?:econds?)?\b|jhiccup|cassandra stress|nosqlbench"), 1_000.0),
+    (re.compile(r"(?i)\bvalues (?:are )?in micros|\bmicros(?:econds?)?\b|\[logging for:"), 1.0),
+    (re.compile(r"(?i)\bvalues (?:are )?in millis|\bmillis(?:econds?)?\b"), 0.001),
+)
 _NS_IN_US = 1000.0
 _OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # compressed V1 and V0, by the bytes of their heads
 _A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
@@ -81,7 +82,7 @@ class HdrLog:
         """Return exact percentiles of each kind with 95 % bounds; response times count the censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
-        return _concat("percentiles", parts)
+        return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
         """Return the spectra of all response and all service times; response times count the censored requests."""
@@ -89,7 +90,7 @@ class HdrLog:
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
         spectra = [Samples.merge(samples).spectrum(kind) for kind, samples in parts.items() if samples]
-        return _concat("spectrum", spectra)
+        return pd.concat(spectra, ignore_index=True) if spectra else frame("spectrum")
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
@@ -112,19 +113,17 @@ class HdrLog:
 
     def intervals_frame(self) -> pd.DataFrame:
         """Return one row a second, all targets together; errors are not in a log, so they are missing here."""
-        return frame(
-            "intervals",
-            (
-                {
-                    "t_s": interval.t_s, "kind": interval.kind, "count": interval.samples.total,
-                    "completed": interval.samples.total, "p50_us": interval.samples.percentile(0.5),
-                    "p90_us": interval.samples.percentile(0.9), "p99_us": interval.samples.percentile(0.99),
-                    "p999_us": interval.samples.percentile(0.999), "max_us": interval.samples.max_us,
-                }
-                for interval in self.seconds
-                if interval.kind != CENSORED
-            ),
+        levels = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
+        rows = (
+            {
+                "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
+                "completed": second.samples.total, "max_us": second.samples.max_us,
+                **{name: second.samples.percentile(level) for name, level in levels.items()},
+            }
+            for second in self.seconds
+            if second.kind != CENSORED
         )  # fmt: skip
+        return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
         """Return response times by tenths of a second in coarse bins; no rows for a log of longer intervals.
@@ -199,9 +198,7 @@ def _unit(comment: str) -> float | None:
     """Return how many of the units that a comment names make a microsecond."""
     if comment.startswith(("#[StartTime", "#[BaseTime", "#[Histogram log format")):
         return None
-    named = _UNIT.search(comment)
-    by_writer = next((unit for writer, unit in _WRITERS.items() if writer in comment.lower()), None)
-    return _IN_A_US[(named[1] or named[2]).lower()] if named else _IN_A_US[by_writer] if by_writer else None
+    return next((in_a_us for mark, in_a_us in _UNITS if mark.search(comment)), None)
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
@@ -222,7 +219,10 @@ def _offset(first: float, start: float | None, base: float | None) -> float:
 
 def _decode(payload: str, units_in_us: float) -> Samples | None:
     try:
-        histogram, counts = _of_before_v2(payload) or _of_v2(payload)
+        if (decoded := _of_before_v2(payload)) is None:
+            v2 = HdrHistogram.decode(payload.encode("ascii"))
+            decoded = v2, np.frombuffer(v2.counts, dtype=f"i{v2.word_size}", count=v2.counts_len)
+        histogram, counts = decoded
     except Exception:  # the package raises struct, zlib, binascii and its own errors for one and the same cause
         return None
     where = np.nonzero(counts)[0]
@@ -232,11 +232,6 @@ def _decode(payload: str, units_in_us: float) -> Samples | None:
     shift = bucket + histogram.unit_magnitude
     values = (sub_bucket << shift) + (1 << shift) - 1
     return Samples(values / units_in_us, counts[where].astype(np.int64))
-
-
-def _of_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]]:
-    histogram = HdrHistogram.decode(payload.encode("ascii"))
-    return histogram, np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
 def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
@@ -255,10 +250,6 @@ def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
     size = struct.unpack_from(">i", body, 4)[0] if head == 40 else len(body) - head
     counts = np.frombuffer(body[head : head + size], dtype=f">i{word}")
     return HdrHistogram(lowest, highest, digits), counts
-
-
-def _concat(name: str, parts: list[pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat(parts, ignore_index=True) if parts else frame(name)
 
 
 #: In place of no samples.

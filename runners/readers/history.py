@@ -1,8 +1,6 @@
-"""Many runs at once: a DuckDB view over the frames and manifests of all run folders.
+"""Many runs at once: DuckDB views over the frames and manifests of all run folders (see history.toml and frames.toml).
 
-Views: `runs` and `steps` from the JSON files, `measurements` (one figure of one step a row), `frame_shares` (processor
-time of one frame of one profiled step a row), and one for each frame of a step (see `runners.readers.run`). The figures
-can also be kept as a Parquet data set by experiment and class of machine: `measurements`, with versions.
+The figures can also be kept as a Parquet data set by experiment and class of machine: `measurements`, with versions.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import itertools
 import json
 import re
 import shutil
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,67 +26,22 @@ from runners.storage.run_folder import REFERENCE, RUNS, RunFolder, StepFolder, S
 from runners.storage.schema import read_record
 from runners.storage.step_folder import write_json
 
-RUN_COLUMNS = {
-    "run": "str", "experiment": "str", "size": "str", "status": "str", "started_unix_s": "float64",
-    "started": "datetime64[ns, UTC]", "machine_class": "str", "kernel": "str", "java": "str", "truepace": "str",
-    "server_sources": "str", "git_commit": "str", "git_dirty": "boolean", "busy_share": "float64",
-    "steal_share": "float64", "folder": "str",
-}  # fmt: skip
-STEP_COLUMNS = {
-    "run": "str", "step": "str", "kind": "str", "subject": "str", "engine": "str", "workload": "str",
-    "generator": "str", "offered_rate_rps": "float64", "connections": "Int64", "duration_s": "float64",
-    "profiled": "boolean", "valid": "boolean", "saturated": "boolean", "started_unix_us": "Int64", "folder": "str",
-}  # fmt: skip
+_FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
 #: What `lab runs` lists.
-RUN_LIST = """
-SELECT r.run, r.status, strftime(r.started, '%Y-%m-%d %H:%M') AS started, r.machine_class AS machine,
-       count(s.step) AS steps, count(s.step) FILTER (NOT s.valid) AS invalid, left(r.git_commit, 7) AS "commit"
-FROM runs r LEFT JOIN steps s USING (run) GROUP BY ALL ORDER BY started DESC
-"""
+RUN_LIST: str = _FORM["queries"]["runs"]
 #: Earlier ones that a sentinel is compared with: with all, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
 _ARCHIVED = "_archived"  # rows of archives
 #: Views over the frames, with what each generator printed; those that other views need are made at once.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles", "frames")
-#: One figure of one clean, valid step: what a trend is made of. Closed loop has no latency under a rate.
-_MEASUREMENTS = """
-CREATE VIEW measurements AS
-WITH good AS (
-    SELECT r.machine_class, r.experiment, r.size, r.started, r.started_unix_s, s.*
-    FROM steps s JOIN runs r USING (run)
-    WHERE s.valid AND NOT s.profiled AND NOT s.saturated AND s.kind IN ('load', 'probe', 'floor', 'sentinel')
-),
-rates AS (
-    SELECT g.* EXCLUDE (folder), 'achieved' AS metric, m.achieved_rps AS value,
-           NULL::DOUBLE AS low, NULL::DOUBLE AS high
-    FROM good g JOIN summary m USING (run, step) WHERE g.kind = 'probe'
-),
-latencies AS (
-    SELECT g.* EXCLUDE (folder), 'p' || format('{:g}', round(p.percentile * 100, 6)) AS metric,
-           p.value_us AS value, p.low_us AS low, p.high_us AS high
-    FROM good g JOIN percentiles p USING (run, step)
-    WHERE g.kind <> 'probe' AND p.kind = 'response' AND p.percentile < 1 AND NOT coalesce(p.at_least, FALSE)
-)
-SELECT * FROM rates UNION ALL BY NAME SELECT * FROM latencies
-"""
 #: Frames that take less than this share of the time say nothing of where it goes.
 LEAST_SHARE = 0.005
-_FRAME_SHARES = f"""
-CREATE VIEW frame_shares AS
-SELECT r.machine_class, r.experiment, r.size, r.started, r.started_unix_s, s.* EXCLUDE (folder), f.frame, f.share,
-       f.low, f.high
-FROM steps s JOIN runs r USING (run) JOIN frames f USING (run, step)
-WHERE s.valid AND s.profiled AND s.kind = 'load' AND f.event = 'cpu' AND f.share >= {LEAST_SHARE}
-"""  # noqa: S608 - a number of this module
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All runs below some folders. `unreadable` names each folder that was passed over, and why.
-
-    `steps`, by run, are those whose frames become views when a question names them.
-    """
+    """All runs below some folders. `unreadable`: what was passed over, and why; `steps`: whose frames become views."""
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]
@@ -144,12 +98,13 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
         step_rows += rows
         step_folders += [(name, step) for step in steps]
     connection = _connection()
-    for view, rows, columns in (("runs", run_rows, RUN_COLUMNS), ("steps", step_rows, STEP_COLUMNS)):
+    for view, rows in (("runs", run_rows), ("steps", step_rows)):
+        columns = _FORM["columns"][view]
         connection.register(view, pd.DataFrame(rows, columns=list(columns)).astype(columns))
     for frame in FRAMES if not step_folders else NEEDED:
         _frame_view(connection, frame, step_folders)
-    connection.execute(_MEASUREMENTS)
-    connection.execute(_FRAME_SHARES)
+    for view, sql in _FORM["views"].items():
+        connection.execute(f"CREATE VIEW {view} AS {sql.replace('LEAST_SHARE', str(LEAST_SHARE))}")
     return History(connection, tuple(unreadable), tuple(step_folders))
 
 
@@ -165,27 +120,24 @@ def sentinel_history(folder: RunFolder) -> list[float]:
     Runs that start none of the lab's servers have a sentinel of their own, and are compared with each other alone.
     """
     here = folder.manifest()
+    wanted = (*_sentinel_of(here)[:2], "truepace")
     sentinels: dict[str, tuple[float, float]] = {}
     newest = sorted(runs(folder.path.parent), key=lambda run: run.path.stat().st_mtime_ns)[-COMPARED_SENTINELS:]
     for run in (*newest, *runs(REFERENCE)):
         with contextlib.suppress(StoreError):
             manifest = run.manifest()
             p50_us = (manifest.get("sentinel") or {}).get("p50_us")
-            if p50_us is not None and _by_ours(manifest) and _sentinel_of(manifest) == _sentinel_of(here):
+            if p50_us is not None and _sentinel_of(manifest) == wanted:
                 sentinels[str(manifest.get("run"))] = float(manifest.get("started_unix_s") or 0.0), float(p50_us)
     sentinels.pop(str(here.get("run")), None)
     return [p50_us for _, p50_us in sorted(sentinels.values())]
 
 
-def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return what sentinels must have in common: the class of machine, and whether the lab's own server was loaded."""
-    return machine_class(manifest.get("machine") or {}), "server_sources" in (manifest.get("tools") or {})
-
-
-def _by_ours(manifest: Mapping[str, Any]) -> bool:
-    """Return whether the lab's own generator sent a run's sentinel; in earlier labs the run's own did, as wrk2."""
-    chosen = (manifest.get("parameters") or {}).get("generator")
-    return ((manifest.get("sentinel") or {}).get("generator") or chosen or "truepace") == "truepace"
+def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
+    """Return the class of machine, whether the lab's own server was loaded, and the generator: wrk2 in earlier labs."""
+    generator = (manifest.get("sentinel") or {}).get("generator") or (manifest.get("parameters") or {}).get("generator")
+    ours = "server_sources" in (manifest.get("tools") or {})
+    return machine_class(manifest.get("machine") or {}), ours, generator or "truepace"
 
 
 def machine_class(facts: dict[str, Any]) -> str:
@@ -199,32 +151,25 @@ def _run(folder: RunFolder, name: str, manifest: dict[str, Any]) -> dict[str, An
     facts, tools, git = (manifest.get(part) or {} for part in ("machine", "tools", "git"))
     started = manifest.get("started_unix_s")
     return {
-        **{field: manifest.get(field) for field in ("experiment", "size", "status", "started_unix_s")},
-        "run": name,
+        **facts, **tools, **manifest, "run": name, "machine_class": machine_class(facts),
         "started": pd.to_datetime(started, unit="s", utc=True) if started else pd.NaT,
-        "machine_class": machine_class(facts),
-        **{field: facts.get(field) for field in ("kernel", "busy_share", "steal_share")},
-        **{field: tools.get(field) for field in ("java", "truepace", "server_sources")},
-        "git_commit": git.get("commit"),
-        "git_dirty": git.get("dirty"),
-        "folder": str(folder.path),
-    }
+        "git_commit": git.get("commit"), "git_dirty": git.get("dirty"), "folder": str(folder.path),
+    }  # fmt: skip
 
 
 def _step(run: str, step: StepFolder) -> dict[str, Any]:
     record = read_record(step)
     return {
-        **{field: getattr(record, field, None) for field in STEP_COLUMNS}, "kind": record.role,
-        "offered_rate_rps": record.offered_rps, "started_unix_us": record.started_unix_us or None, "run": run,
-        "step": step.name, "subject": record.treatment or record.engine, "generator": record.generator.tool,
-        "profiled": bool(record.profiled), "valid": record.valid, "saturated": record.saturated,
+        **{name: getattr(record, name) for name in ("engine", "workload", "connections", "duration_s")}, "run": run,
+        "step": step.name, "kind": record.role, "subject": record.treatment or record.engine,
+        "generator": record.generator.tool, "offered_rate_rps": record.offered_rps, "profiled": bool(record.profiled),
+        "valid": record.valid, "saturated": record.saturated, "started_unix_us": record.started_unix_us or None,
         "folder": str(step.path),
     }  # fmt: skip
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create a view over a frame of all steps: over the Parquet files of those with folders, which are read when the
-    view is queried, and over the rows of archives."""
+    """Create a view over a frame of all steps: Parquet files, read when it is queried, and rows of archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:
@@ -258,14 +203,6 @@ BATCH = 500
 MARK = "_dataset.json"
 SCHEMA = "dataset/1"
 PARTITIONS = ("experiment", "machine_class")
-DATASET_COLUMNS = {
-    "run": "VARCHAR", "size": "VARCHAR", "started": "TIMESTAMPTZ", "git_commit": "VARCHAR", "server_sources": "VARCHAR",
-    "truepace": "VARCHAR", "java": "VARCHAR", "kernel": "VARCHAR", "step": "VARCHAR", "kind": "VARCHAR",
-    "subject": "VARCHAR", "engine": "VARCHAR", "workload": "VARCHAR", "generator": "VARCHAR",
-    "offered_rate_rps": "DOUBLE", "connections": "BIGINT", "duration_s": "DOUBLE", "metric": "VARCHAR",
-    "value": "DOUBLE", "low": "DOUBLE", "high": "DOUBLE",
-}  # fmt: skip
-_OF_RUNS = ("git_commit", "server_sources", "truepace", "java", "kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +215,7 @@ class Written:
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write all runs below `roots` as a data set, in place of an earlier one when it is whole.
-
-    Raises PlanError where something else is in that place.
-    """
+    """Write all runs below `roots` in place of an earlier data set. Raises PlanError where something else is there."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")
@@ -302,15 +236,8 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
 
 def append(history: History, folder: Path) -> int:
     """Write the figures of some runs into their partitions as files of their own; gives how many there are."""
-    typed = [
-        f"CAST({'r' if name in _OF_RUNS else 'm'}.{name} AS {kind}) AS {name}" for name, kind in DATASET_COLUMNS.items()
-    ]
-    rows = (
-        f"SELECT coalesce(m.experiment, '') AS experiment, m.machine_class, {', '.join(typed)} "  # noqa: S608
-        "FROM measurements m JOIN runs r USING (run) ORDER BY experiment, machine_class, metric, m.subject"
-    )
     done = history.connection.execute(
-        f"COPY ({rows}) TO '{_quoted(folder)}' "
+        f"COPY ({_FORM['queries']['dataset']}) TO '{_quoted(folder)}' "
         f"(FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({', '.join(PARTITIONS)}), APPEND)"
     )
     return int((done.fetchone() or (0,))[0])
@@ -326,11 +253,10 @@ def open_dataset(folder: Path) -> History:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlanError(str(folder), "it is no data set", "write one: lab dataset FOLDER") from error
+    if not about.get("figures"):
+        return history_of(())
     connection = _connection()
-    if about.get("figures"):
-        types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
-        source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"
-        connection.execute(f"CREATE VIEW measurements AS FROM {source}")
-    else:
-        connection.register("measurements", pd.DataFrame(columns=[*PARTITIONS, *DATASET_COLUMNS]))
+    types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
+    source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"
+    connection.execute(f"CREATE VIEW measurements AS FROM {source}")
     return History(connection, ())

@@ -165,16 +165,19 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
     statistics = _list(whole.get("statistics"))
     times: Json = next((item for item in statistics if "request_to_response" in str(item.get("id"))), {})
     counts = {str(counter.get("name")): counter.get("value") for counter in _list(whole.get("counters"))}
-    levels = ((number(row.get("percentile")), _text_us(row.get("duration"))) for row in _list(times.get("percentiles")))
+    levels = (
+        (number(row.get("percentile")), units.go_time_us(str(row.get("duration"))))
+        for row in _list(times.get("percentiles"))
+    )
     options, workers = _part(content, "options"), max(1, len(results) - 1)
     rate, overflow = number(options.get("requests_per_second")), count(counts.get("benchmark.pool_overflow"))
     if times:
         yield run_of(
             "nighthawk",
             {round(level, 9): value for level, value in levels if level is not None and value is not None},
-            _text_us(times.get("mean")),
-            _text_us(times.get("pstdev")),
-            _text_us(times.get("max")),
+            units.go_time_us(str(times.get("mean"))),
+            units.go_time_us(str(times.get("pstdev"))),
+            units.go_time_us(str(times.get("max"))),
             rate * workers if rate else None,  # each worker's own
             connections=(count(options.get("connections")) or 0) * workers or None,
             elapsed_s=units.time_s(str(whole.get("execution_duration"))),
@@ -182,10 +185,6 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
             non_2xx=total(counts.get(f"benchmark.http_{kind}") for kind in ("1xx", "4xx", "5xx", "xxx")),
             extra=(f"dropped_iterations: {overflow}",) if overflow else (),
         )
-
-
-def _text_us(value: object) -> float | None:
-    return units.go_time_us(str(value))
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:

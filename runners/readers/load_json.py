@@ -11,6 +11,7 @@ import pandas as pd
 
 from runners.errors import ReadError, text_of
 from runners.readers.console_report import beyond
+from runners.readers.figures import count, number
 from runners.readers.run import frame
 from runners.storage.step_folder import FORMER_NAME
 
@@ -52,13 +53,11 @@ class LoadReport:
     @property
     def start_unix_us(self) -> int | None:
         """Wall clock at the start of the recorded window."""
-        value = self.document.get("start_unix_us")
-        return int(value) if isinstance(value, (int, float)) else None
+        return count(self.document.get("start_unix_us"))
 
     @property
     def elapsed_s(self) -> float | None:
-        value = self.document.get("elapsed_s")
-        return float(value) if isinstance(value, (int, float)) else None
+        return number(self.document.get("elapsed_s"))
 
     @property
     def targets(self) -> dict[str, LoadReport]:

@@ -1,25 +1,54 @@
-"""One output of a load generator with its place, its command or index entry, and the parts that it lacks."""
+"""One output of a load generator with its place, and the facts on it that an index or a step's record gives."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from runners.readers import context
-from runners.readers.command_line import CommandLine, parse_command
+from runners.readers.command_line import TOOLS, CommandLine, parse_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Line, Problem
 from runners.readers.tools import is_like_wrk
+from runners.storage.archive import steps_file
+from runners.storage.run_folder import RunFolder, StepFolder, StoreError, console_step
+from runners.storage.schema import read_record
+
+INDEX = "index.toml"
+AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a probe
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a folder's index says of an output's file (see data/published/index.toml), or the record of its step."""
+
+    report: str = ""
+    command: str = ""
+    call: str = ""
+    tool: str | None = None
+    threads: int | None = None
+    connections: int | None = None
+    duration_s: int | float | None = None
+    rates_rps: tuple[float, ...] = ()
+    ran_at_rps: float | None = None
+    treatment: str | None = None
+    note: str = ""
+
+
+_NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
     """One output. `report` holds its own figures; the properties add those of command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before, and
-    `entry` what the folder's index says (see data/published/index.toml).
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before.
     """
 
     path: Path
@@ -29,7 +58,7 @@ class Output:
     headings: tuple[str, ...] = ()
     text_above: tuple[Line, ...] = ()
     stated: context.Stated | None = None
-    entry: Mapping[str, Any] | None = None
+    entry: Entry = _NO_ENTRY
     missing: tuple[str, ...] = ()
 
     @property
@@ -38,48 +67,38 @@ class Output:
         return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
 
     @property
-    def column(self) -> int:
-        return self.report.column
-
-    @property
-    def columns(self) -> int:
-        return self.report.columns
-
-    @property
     def label(self) -> str:
         """The operation, or the column of a table; empty for an output alone."""
-        return self.report.operation or (f"column {self.column + 1} of {self.columns}" if self.columns > 1 else "")
+        return self.report.operation or (
+            f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
+        )
 
     @property
     def command(self) -> CommandLine | None:
-        if self.report.command is not None:
-            return self.report.command
-        text = self._entry("command", str)
-        return parse_command(text) if text else None
+        return self.report.command or (parse_command(self.entry.command) if self.entry.command else None)
+
+    @property
+    def _asked(self) -> CommandLine:
+        return self.command or _NO_COMMAND
 
     @property
     def tool(self) -> str | None:
         """The generator by the index, else by the layout of the output (truepace prints wrk2's)."""
-        named: str | None = self._entry("tool", str)
-        return named or self.report.tool
+        return self.entry.tool or self.report.tool
 
     @property
     def offered_rps(self) -> float | None:
         """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
-        if self.command and self.command.rate_rps:
-            return self.command.rate_rps
-        rates = self._entry("rates_rps", list)
-        if rates and self.column < len(rates) and isinstance(rates[self.column], (int, float)):
-            return float(rates[self.column])
-        return self.stated.rates_rps[self.column] if self.stated and not rates else None
+        rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
+        return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
     @property
     def offered_by(self) -> str:
         """The source of the offered rate in words; empty without a rate."""
-        command = self.command
-        if command is not None and command.rate_rps:
+        command = self._asked
+        if command.rate_rps:
             return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else f"as {command.tool} says"
-        if self._entry("rates_rps", list):
+        if self.entry.rates_rps:
             return "as the folder's index says"
         if self.stated is None:
             return ""
@@ -88,41 +107,28 @@ class Output:
 
     @property
     def duration_s(self) -> float | None:
-        duration_s: float | None = self._asked("duration_s")
-        return duration_s
+        return self.report.duration_s or self._asked.duration_s or self.entry.duration_s
 
     @property
     def threads(self) -> int | None:
-        threads: int | None = self._asked("threads")
-        return threads
+        return self.report.threads or self._asked.threads or self.entry.threads
 
     @property
     def connections(self) -> int | None:
-        connections: int | None = self._asked("connections")
-        return connections
+        return self.report.connections or self._asked.connections or self.entry.connections
 
     @property
     def script(self) -> str:
         """The name of the script, or of the script that called the generator; empty where neither is known."""
-        if self.command and self.command.script:
-            return Path(self.command.script).name
-        call = str(self._entry("call", str) or (self.stated.words if self.stated else ""))
+        if self._asked.script:
+            return Path(self._asked.script).name
+        call = self.entry.call or (self.stated.words if self.stated else "")
         return call.split()[0] if context.CALL.fullmatch(call) else ""
 
     @property
     def group(self) -> str:
         """The report that the index names, else the file; outputs are compared within it."""
-        report: str | None = self._entry("report", str)
-        return report or str(self.path)
-
-    def _asked(self, name: str) -> Any:
-        """Return a setting by the output's head, else by its command, else by the index."""
-        own = getattr(self.report, name) or getattr(self.command, name, None)
-        return own or self._entry(name, (int, float))
-
-    def _entry(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        value = self.entry.get(name) if self.entry else None
-        return value if isinstance(value, kind) else None
+        return self.entry.report or str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +138,51 @@ class FileOutputs:
     path: Path
     outputs: tuple[Output, ...]
     problems: tuple[Problem, ...]
+
+
+def index_entry(path: Path) -> tuple[Entry, Problem | None]:
+    """Return the facts on an output's file, and why they can't be read."""
+    if step := console_step(path):
+        return _of_step(step)
+    for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
+        index = folder / INDEX
+        try:
+            if isinstance(entry := _index(index, index.stat().st_mtime_ns).get(name), dict):
+                return msgspec.convert(entry, Entry), None
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError, msgspec.ValidationError) as error:
+            return _NO_ENTRY, Problem(0, f"the folder's {INDEX} can't be read ({error})")
+    return _NO_ENTRY, None
+
+
+@lru_cache(maxsize=64)
+def _index(path: Path, changed_ns: int) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def consoles(folder: Path) -> Iterator[Path] | None:
+    """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
+    run = RunFolder(folder)
+    if not run.manifest_path.is_file() or not (run.steps_path.is_dir() or steps_file(folder).is_file()):
+        return None
+    return (step.console for step in run.complete() if _is_load(step))
+
+
+def _is_load(step: StepFolder) -> bool:
+    try:
+        return step.console_text() is not None and read_record(step).role in AUDITED_KINDS
+    except StoreError:
+        return step.console_text() is not None
+
+
+def _of_step(step: StepFolder) -> tuple[Entry, Problem | None]:
+    try:
+        record = read_record(step)
+    except StoreError as error:
+        return _NO_ENTRY, Problem(0, f"{error.thing}: {error.cause}")
+    words = list(record.generator.command)
+    begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
+    command = shlex.join(words[begin:])  # not what pins it to a core
+    rates_rps = () if record.offered_rps is None else (record.offered_rps,)
+    return Entry(step.path.parent.parent.name, command, tool=record.generator.tool, rates_rps=rates_rps), None

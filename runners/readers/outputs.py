@@ -11,22 +11,19 @@ from pathlib import Path
 
 from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
-from runners.readers.console_report import ConsoleReport, missing
-from runners.readers.documents import Document, Line, Problem, files_in, read_document, text_document
-from runners.readers.output import FileOutputs, Output
-from runners.readers.output_index import consoles, index_entry
+from runners.readers.console_report import ConsoleReport
+from runners.readers.documents import Document, Line, Problem, files_in, read_document
+from runners.readers.output import FileOutputs, Output, consoles, index_entry
 from runners.readers.percentile_tables import tables
-from runners.readers.summary_tools import find_summaries
+from runners.readers.summary import find_summaries
 from runners.readers.tool_files import read_tool_file
-from runners.readers.tools import WRK, WRK2, is_like_wrk, missing_of_others
+from runners.readers.tools import WRK, WRK2, is_like_wrk, missing
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import console_step
 
-LONGEST_CONSOLE, LONGEST_CAPTION = 400, 20  # lines
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
 IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # of the connections, by Little's law: waiting for the schedule, never, and more
-HELD = 0.02  # by which a rate misses the one that it held, and figures that are printed twice differ
-_HEADING = re.compile(r"^\s*#{1,6}\s+\S")
+HELD = 0.02  # by which a rate misses the one that it held
 #: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
@@ -36,17 +33,12 @@ Placed = tuple[int, ConsoleReport]  # where it begins among the lines
 
 def find_outputs(path: Path) -> FileOutputs:
     """Return every output in a file. Never raises; what can't be read is among the problems."""
-    file = outputs_of(_document(path))
+    step = console_step(path)  # that of an archived step is named as if it lay in a folder of its own
+    text = step.console_text() or "" if step and step.archived else None
+    file = outputs_of(read_document(path) if text is None else Document(text, path))
     entry, problem = index_entry(path)
-    if entry:
-        file = replace(file, outputs=tuple(replace(output, entry=entry) for output in file.outputs))
-    return replace(file, problems=(*file.problems, problem)) if problem else file
-
-
-def _document(path: Path) -> Document:
-    """Return a file, or the console output of an archived step, which is named as if it lay in a folder of its own."""
-    step = console_step(path)
-    return text_document(step.console_text() or "", path) if step and step.archived else read_document(path)
+    outputs = tuple(replace(output, entry=entry) for output in file.outputs)
+    return FileOutputs(path, outputs, (*file.problems, problem) if problem else file.problems)
 
 
 def find_in(path: Path) -> Iterator[FileOutputs]:
@@ -75,7 +67,7 @@ def outputs_of(document: Document) -> FileOutputs:
         reports = find_in_lines((line.number, line.text) for line in part)
         placed += [(where[cell, report.first_line], report) for report in reports]
     placed.sort(key=lambda at: (at[0], at[1].column))
-    outputs = _outputs(document, _rejoined(placed, lines, where), where) if placed else ()
+    outputs = _outputs(document, placed, where) if placed else ()
     return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
 
 
@@ -95,7 +87,9 @@ def _outputs(
         report = replace(report, tool=_tool_of(report, stated))
         if stated and stated.line is None and report.tool == WRK:
             stated = None
-        lacks = _missing(report, lines[last + 1 : last + 1 + BELOW_LINES])
+        below = (line.text[:LONGEST_LINE] for line in lines[last + 1 : last + 1 + BELOW_LINES])
+        by_script = is_like_wrk(report.tool) and sum(map(bool, map(_PERCENTILE.match, below))) >= LEAST_PERCENTILES
+        lacks = tuple(part for part in missing(report) if not (by_script and part == "percentiles"))
         yield Output(document.path, report.first_line, report, cell, trails[position], above, stated, missing=lacks)
         end = max(end, last + 1)
 
@@ -104,48 +98,7 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
     """Yield the outputs of a file that a load tool wrote for other programs: no text stands around them."""
     for index, report in enumerate(reports):
         placed = replace(report, column=index, columns=len(reports))
-        yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing_of_others(report))
-
-
-def _rejoined(
-    placed: Sequence[Placed], lines: Sequence[Line], where: dict[tuple[int | None, int], int]
-) -> list[Placed]:
-    """Return the reports, those that a caption or a fence splits in two as one: what their lines are together."""
-    whole: list[Placed] = []
-    for position, report in placed:
-        begin, before = whole[-1] if whole else (position, report)
-        last = where.get((lines[begin].cell, before.last_line), position)
-        near = 0 < report.first_line - before.last_line <= LONGEST_CAPTION and 0 < position - begin <= LONGEST_CONSOLE
-        if near and _continues(before, report, lines[last:position]):
-            pieces = (*lines[begin : last + 1], *lines[position : where[lines[position].cell, report.last_line] + 1])
-            joined = find_in_lines((line.number, line.text) for line in pieces)
-            if len(joined) == 1:
-                tool = before.tool or joined[0].tool or report.tool
-                whole[-1] = (begin, replace(joined[0], tool=tool, command=before.command))
-                continue
-        whole.append((position, report))
-    return whole
-
-
-def _continues(first: ConsoleReport, second: ConsoleReport, between: Sequence[Line]) -> bool:
-    """Return whether a piece without a head goes on with the one above: a head alone, or a figure of both agrees."""
-    if any((second.duration_s, second.threads, second.command, second.calibrations)):
-        return False
-    if first.columns * second.columns > 1 or not is_like_wrk(first.tool) or not is_like_wrk(second.tool):
-        return False
-    body = (first.latencies, first.calibrations, first.latency, first.requests_per_thread, first.requests_per_s)
-    if not any(body) and first.requests is None and second.latency and second.requests_per_s:
-        return not any(_HEADING.match(line.text) for line in between)
-    largest = first.latency.max if first.latency else None
-    highest = max((value for _, value in second.latencies.rows), default=None)
-    if largest and highest:
-        return abs(highest - largest) <= HELD * largest
-    if second.latencies.spectrum and first.latencies.rows:
-        there = {row.percentile: row.value_ms * 1000 for row in second.latencies.spectrum}
-        pairs = [(value, there[level]) for level, value in first.latencies.rows if level in there]
-        return bool(pairs) and all(abs(value - other) <= HELD * value + 1 for value, other in pairs)
-    elapsed_s = second.elapsed_s or 0.0  # of its requests
-    return bool(first.duration_s and not second.latencies and 0 <= elapsed_s / first.duration_s - 1 <= HELD)
+        yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing(report, is_file=True))
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
@@ -157,16 +110,11 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
     by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
     if by_text or columns > 1:
         return by_text
-    named = context.named(path, achieved, report.url)
-    return named if named and not _contradicts(report, named.rates_rps[0]) else None
-
-
-def _contradicts(report: ConsoleReport, offered_rps: float) -> bool:
-    """Return whether an output contradicts an offered rate: it fell short of it, and no request waited."""
-    achieved, duration_s, largest = report.requests_per_s, report.duration_s or report.elapsed_s, report.max_us
-    if achieved is None or achieved >= (1 - HELD) * offered_rps or not duration_s or largest is None:
-        return False
-    return largest / 1e6 < 0.5 * (1 - achieved / offered_rps) * duration_s
+    named, largest, run_s = context.named(path, achieved, report.url), report.max_us, duration_s or report.elapsed_s
+    if named and achieved is not None and largest is not None and run_s:
+        lost = 1 - achieved / named.rates_rps[0]
+        return None if lost > HELD and largest / 1e6 < 0.5 * lost * run_s else named  # it fell short, and none waited
+    return named
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
@@ -201,10 +149,3 @@ def _command_above(above: Sequence[Line]) -> CommandLine | None:
         if len(text) <= LONGEST_LINE and (command := find_command(text)):
             return command
     return None
-
-
-def _missing(report: ConsoleReport, below: Sequence[Line]) -> tuple[str, ...]:
-    if not is_like_wrk(report.tool):
-        return missing_of_others(report)
-    by_script = sum(1 for line in below if _PERCENTILE.match(line.text[:LONGEST_LINE])) >= LEAST_PERCENTILES
-    return tuple(part for part in missing(report) if not (by_script and part.startswith("percentiles")))

@@ -1,7 +1,4 @@
-"""Tables of percentiles that people made out of outputs, with their columns apart by arrows.
-
-    50.000%    2.42ms    ->    2.06ms
-    99.000%    5.99ms    ->    4.37ms
+"""Tables of percentiles that people made out of outputs: `99.000%    5.99ms    ->    4.37ms`.
 
 A column is an output of its own, with nothing but its percentiles.
 """
@@ -56,7 +53,13 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
         title = _DISTRIBUTION.match(clean(lines[position - 1].text)) if position else None
         label = ((title[1] or "").removeprefix("HdrHistogram - ") or None) if title else None
         width = max(len(row.times_us) for row in rows)
-        columns += [(position, _report(rows, label, index, width)) for index in range(width)]
+        first, last = rows[0].line.number, rows[-1].line.number
+        tool = "wrk2" if any(_BY_WRK2.search(row.name) for row in rows) else None
+        for index in range(width):
+            cells = ((row.level, row.times_us[index]) for row in rows if index < len(row.times_us))
+            latencies = Latencies(label, tuple((level, time_us) for level, time_us in cells if time_us is not None))
+            column = ConsoleReport(tool, latencies=latencies, first_line=first, last_line=last)
+            columns.append((position, replace(column, column=index, columns=width)))
         ragged = [row for row in rows if len(row.times_us) < width]
         problems += [Problem(row.line.number, f"has {len(row.times_us)} of {width} columns") for row in ragged]
         for index in range(position - (title is not None), position + len(rows)):
@@ -83,16 +86,3 @@ def _time_us(text: str) -> float | None:
     """Return a duration as people write it: `1.4ms`, `1,4 ms`, `1,4 мс`."""
     bare = re.sub(r"\s", "", text).replace(",", ".")
     return units.time_us(_RUSSIAN_UNIT.sub(lambda match: _RUSSIAN[match[0]], bare))
-
-
-def _report(rows: Sequence[_Row], label: str | None, column: int, columns: int) -> ConsoleReport:
-    """Return a column as an output."""
-    cells = ((row.level, row.times_us[column]) for row in rows if column < len(row.times_us))
-    return ConsoleReport(
-        tool="wrk2" if any(_BY_WRK2.search(row.name) for row in rows) else None,
-        latencies=Latencies(label, tuple((level, time_us) for level, time_us in cells if time_us is not None)),
-        column=column,
-        columns=columns,
-        first_line=rows[0].line.number,
-        last_line=rows[-1].line.number,
-    )

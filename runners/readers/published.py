@@ -23,10 +23,9 @@ def published_names() -> list[str]:
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a file, one for each column, with what the index says on them.
+    """Return the outputs of a file, one for each column: all, or with `@20000` in the name that of this rate.
 
-    `report-5/put-ladder@20000` is the column that was measured at that rate. Raises ReadError, which
-    lists the names, for another name.
+    Raises ReadError, which lists the names, for another name.
     """
     name, _, rate_rps = name.partition("@")
     path = ROOT / f"{name}.txt"
@@ -44,10 +43,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the one output published under `name`. Raises ReadError for another name, or one that holds several.
-
-    Where the output has no command of its own, it gets what the index tells of it.
-    """
+    """Return the one output under a name, with a command by the index. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -61,12 +57,9 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return the named outputs whose offered rate is known, as pairs of name and rate (requests per second).
-
-    `treatment`: only outputs of this setting, by the index.
-    """
+    """Return name and offered rate (requests per second) where one is known; of one setting with `treatment`."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
-    own = ((name, output) for name, output in outputs if treatment in (None, (output.entry or {}).get("treatment")))
+    own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 

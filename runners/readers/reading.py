@@ -71,7 +71,7 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 def store_frames(step: Step) -> None:
     """Write a step's frames with its raw files, as Parquet."""
-    step.folder.write_frames({**step.frames, _UNREADABLE: _unreadable(step)})
+    step.folder.write_frames({**step.frames, _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str")})
 
 
 #: Loads that prepare others or whose own latencies nobody quotes.
@@ -81,24 +81,22 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps all latencies of a step, and not only their percentiles.
-
-    It does not of all rates together where each short step has rows of its own, of loads that prepare others, and of
-    loads with a profiler.
-    """
+    """Return whether an archive keeps all latencies of a step: not of rate steps, preparing and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Times of single requests have three significant digits, as those of the histograms have, times of activities
-    hundredths of a millisecond, and shares six or seven decimals: digits beyond them are noise, and take most of an
-    archive. So does the order of requests, of which those of a twentieth of a second begin with the first one. Samples
-    of a profile are added up by the batches that their shares are weighed by.
+    Digits beyond three of a request's times, hundredths of a millisecond of activities and six or seven decimals of
+    shares are noise, and take most of an archive. So does the order of requests within a twentieth of a second.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
-    frames = {**step.frames, **{name: frame(name) for name in left_out}, _UNREADABLE: _unreadable(step)}
+    frames = {
+        **step.frames,
+        **{name: frame(name) for name in left_out},
+        _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str"),
+    }
     requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
     frames["requests"] = together(
         requests.assign(
@@ -152,10 +150,6 @@ def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFram
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
     known = np.array([counted.get(second, (math.nan, math.nan)) for second in seconds], float).reshape(-1, 2)
     return intervals.assign(errors=known[:, 0], completed=known[:, 1])
-
-
-def _unreadable(step: Step) -> pd.DataFrame:
-    return pd.DataFrame({"text": step.unreadable}, dtype="str")
 
 
 def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame] | None:

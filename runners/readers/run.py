@@ -143,11 +143,12 @@ def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
     # each column in its type at once: DataFrame(rows).astype(columns) makes each twice; numpy takes None for NaN too
-    return pd.DataFrame({at: _column([row.get(at) for row in rows], kind) for at, kind in COLUMNS[name].items()})
-
-
-def _column(values: list[Any], kind: Any) -> Any:
-    return np.array(values, np.float64) if kind == "float64" else pd.array(values, dtype=kind)
+    columns = {at: [row.get(at) for row in rows] for at in COLUMNS[name]}
+    kinds: dict[str, Any] = COLUMNS[name]
+    return pd.DataFrame({
+        at: np.array(values, np.float64) if kinds[at] == "float64" else pd.array(values, dtype=kinds[at])
+        for at, values in columns.items()
+    })  # fmt: skip
 
 
 @functools.cache

@@ -1,12 +1,7 @@
-"""Recorded latencies as counts by value: exact percentiles and the bounds that their number allows.
+"""Recorded latencies as counts by value: exact percentiles (as HdrHistogram defines them) and bounds of each.
 
-A percentile here is the smallest recorded value that at least the given fraction of all samples do not exceed, as
-HdrHistogram defines it. Histograms are merged before a percentile is taken; percentiles are never averaged.
-
-Bounds are distribution-free order statistics: with n independent samples, the number of samples below the true
-p-quantile is binomial(n, p), so two ranks of the sorted samples enclose it with at least the wanted confidence
-(David and Nagaraja, *Order Statistics*, 3rd ed., section 7.1; Hahn and Meeker, *Statistical Intervals*, section 5.2).
-Requests close to each other are correlated, so these bounds are the narrowest that one run can justify.
+Histograms are merged before a percentile is taken. Requests close to each other are correlated, so that these bounds,
+which are those of independent samples, are the narrowest that one run can justify.
 """
 
 from __future__ import annotations
@@ -34,7 +29,8 @@ Floats = npt.NDArray[np.float64]
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
     """Return the ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound.
 
-    scipy's `quantile_test` has the same bounds, but takes an array of all samples: a histogram has counts by value.
+    The number of samples below it is binomial (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd ed., section
+    7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
     """
     if not count or not 0 < percentile < 1:
         return None, None

@@ -1,9 +1,7 @@
 """Read a profile's stacks and estimate the share of each category and frame, with intervals by batches.
 
-Categories are data: see categories.toml. cpu stacks are weighted by samples, alloc stacks by bytes, lock stacks by
-nanoseconds. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B. I. Graubard, 1998, Survey
-Methodology 24), for samples come in bursts: it is that of independent samples which would vary as the share does over
-batches of time (`readers.batch_means`), never more than were recorded.
+Categories are data: see categories.toml. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B.
+I. Graubard, 1998, Survey Methodology 24), for samples come in bursts.
 """
 
 from __future__ import annotations
@@ -98,10 +96,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` frame of one event, empty if nothing was sampled.
-
-    A cut last line is left out; any other bad line raises ReadError.
-    """
+    """Return the `stacks` frame of one event. A cut last line is left out; any other bad line raises ReadError."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -132,14 +127,6 @@ def wilson(share: float, samples: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
-def _effective_samples(weights: pd.Series[float], event: str, recorded: int | None) -> float:
-    """Return the number of samples that shares of `event` rest on without times; Kish's where none was recorded."""
-    total = float(weights.sum())
-    if event in UNIT_WEIGHT_EVENTS:
-        return min(total, float(recorded or total))
-    return float(recorded or total * total / (weights**2).sum())
-
-
 def shares_frame(
     stacks: pd.DataFrame,
     recorded: Mapping[str, int] | None = None,
@@ -148,8 +135,7 @@ def shares_frame(
 ) -> pd.DataFrame:
     """Return the `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
 
-    `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds that know how
-    shares vary over time.
+    `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds by batches.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -159,10 +145,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: for each frame the share of stacks that hold it and the share in which it is the leaf.
-
-    A frame that recurs within one stack counts once. Bounds are those of the inclusive share; arguments as above.
-    """
+    """Return the `frames` frame: the share of stacks that hold a frame, with bounds, and of those that end with it."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -187,9 +170,13 @@ def _shares(
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
-        samples = _effective_samples(group["count"], str(event), recorded.get(str(event)))
+        samples = float(recorded.get(str(event)) or 0.0)
+        if event in UNIT_WEIGHT_EVENTS:
+            samples = min(total, samples or total)
+        elif not samples:
+            samples = total * total / float((group["count"] ** 2).sum())  # Kish's number
         by_batch = batches(timed, str(event)) if timed is not None else None
-        parts = _added_up(by_batch, names) if by_batch else {}
+        parts = by_batch.by_name(names) if by_batch else {}
         weights = dict.fromkeys(known, 0.0)
         for stack, count in zip(group["stack"], group["count"], strict=True):
             for name in names(stack.split(";")):
@@ -201,19 +188,6 @@ def _shares(
                 "event": event, "name": name, "samples": round(share * samples), "weight": weight, "total": total,
                 "share": share, "low": low, "high": high,
             }  # fmt: skip
-
-
-def _added_up(by_batch: Batches, names: Names) -> dict[str, Floats]:
-    parts: dict[str, Floats] = {}
-    for stack, weights in by_batch.by_stack.items():
-        for name in names(stack.split(";")):
-            parts[name] = parts.get(name, 0.0) + weights
-    return parts
-
-
-def by_frame(by_batch: Batches) -> dict[str, Floats]:
-    """Return the weights by batch of each frame; a frame that recurs within one stack counts once."""
-    return _added_up(by_batch, set)
 
 
 PER_SECOND = 50
@@ -258,11 +232,18 @@ class Batches:
     by_stack: dict[str, Floats]
     samples: float
 
+    def by_name(self, names: Names) -> dict[str, Floats]:
+        """Return the weights by batch of each name that stacks have; by frame with `set`."""
+        parts: dict[str, Floats] = {}
+        for stack, weights in self.by_stack.items():
+            for name in names(stack.split(";")):
+                parts[name] = parts.get(name, 0.0) + weights
+        return parts
+
     def effective(self, part: Floats) -> float:
         """Estimate how many independent samples would vary as the share of `part` does, not above `samples`.
 
-        With the covariance of neighbours, simulated 95 % intervals covered 95.2 to 97.4 %; with the largest variance
-        over several lengths of a batch, as latencies have it, 97.6 to 98.7 %, and were a third wider.
+        With the covariance of neighbours, simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
@@ -301,10 +282,7 @@ def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the `samples` frame with the samples of an event and a stack in one batch added up, at its last instant.
-
-    Its batches are the same; samples from before the window, which are in none, are left out.
-    """
+    """Return the `samples` frame from the window's start on, with those of one event, stack and batch added up."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

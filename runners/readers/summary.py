@@ -1,22 +1,26 @@
-"""A load tool's summary on a console: the lines of a tool as patterns, and the figures that they name, typed.
+"""A load tool's summary on a console: the lines of a tool as patterns of load_tools.toml, and their figures, typed.
 
-A pattern names its figures in angle brackets: `Complete requests: <requests>`. The name says how the text is read:
-counts as whole numbers, `…_ms`, `…_s` and rates as decimals, the rest (`mean`, `max`, `value`, `elapsed`) as times with
-their unit. `<level>` and `<value>` are a percentile, `<status>` and `<count>` the responses of one status. A line that
-needs more than that has a function.
+A pattern names its figures in angle brackets, and the name says how the text is read: counts as whole numbers, `…_ms`,
+`…_s` and rates as decimals, the rest as times with their unit. A line that needs more has a method of `Summary`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Latencies, ThreadStats
+from runners.readers.documents import Line
 from runners.readers.figures import MS, S, command_of, level_of
+from runners.readers.tools import TOOLS, Console
+from runners.readers.wrk_console import LONGEST_LINE, clean
 
+NEGATIVE = "a time below zero: the clock was set during the run"
+LONGEST_BLOCK = 1_000  # lines; the longest summary, k6's with the metrics of many groups, has hundreds
 MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 _DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
@@ -24,6 +28,8 @@ _COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "o
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
 #: Taken as they stand. `section` is the part of a summary, where lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path"})
+_OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
+_NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
 _TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max"}
 
 
@@ -61,9 +67,12 @@ class Summary:
     notes: list[str] = field(default_factory=list)
     diagnostics: list[str] = field(default_factory=list)
 
-    def take(self, printed: Mapping[str, str | None]) -> None:
-        """Take the figures of a line by their names."""
-        texts = {name: text for name, text in printed.items() if text is not None}
+    def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
+        """Take the figures that a line names, and those that it says by being there; `within` is a section."""
+        if within not in (None, self.figures.get("section")):
+            return
+        self.figures.update(figures)
+        texts = {name: text for name, text in match.groupdict().items() if text is not None}
         level, status = texts.pop("level", None), texts.pop("status", None)
         for name, as_printed in texts.items():
             text, base = as_printed.replace(",", ""), name.removesuffix("_ms").removesuffix("_s")
@@ -98,6 +107,92 @@ class Summary:
         known = {*self.figures, *(["rows"] if self.rows else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
+    def failure(self, match: re.Match[str]) -> None:
+        """Take an error and how often it came; ghz has counted it as a status, and oha's were in flight at the end."""
+        if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
+            self.failed += int(match[1])
+
+    def named_status(self, match: re.Match[str]) -> None:
+        """Take how many responses of gRPC had a status, which is a name."""
+        self.codes[200 if match[1] == "OK" else 500 + len(self.codes)] = int(match[2])
+
+    def cells(self, match: re.Match[str]) -> None:
+        """Take autocannon's row Latency."""
+        texts = match[1].split("│") if "│" in match[1] else re.findall(r"[\d.,]+ \w+", match[1])
+        if len(texts) == 7:
+            for name, text in zip(("2.5", "50", "97.5", "99", "mean", "stdev", "max"), texts, strict=True):
+                self.time(name, units.go_time_us(text))
+
+    def autocannon(self, match: re.Match[str]) -> None:
+        """Take what the command line of autocannon says of connections and of a rate."""
+        if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
+            self.figures["connections"] = int(connections[1])
+        if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
+            self.figures["offered_rps"] = float(rate[1])
+
+    def rounded_count(self, match: re.Match[str]) -> None:
+        """Take autocannon's last line, which rounds the requests, where the responses were not counted above it."""
+        if not self.codes:
+            self.figures["requests"] = round(units.count(match[1]) or 0.0)
+        self.take(match)
+
+    def trend(self, match: re.Match[str]) -> None:
+        """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`; an author may put commas between them."""
+        for name, text in re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1]):
+            self.time(name, units.go_time_us(text))
+            if text.startswith("-") and NEGATIVE not in self.notes:
+                self.notes.append(NEGATIVE)
+
+    def waiting(self, match: re.Match[str]) -> None:
+        """Take k6's time to the first byte, where an author kept it alone: it is the whole of a short response."""
+        if not self.rows:
+            self.trend(match)
+
+    def dropped(self, match: re.Match[str]) -> None:
+        self.notes.append(f"dropped_iterations: {match[1]}")
+
+    def gatling(self, match: re.Match[str]) -> None:
+        """Take a line of Gatling's whole-run table: the first number is of all requests, those after of OK and KO."""
+        texts = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
+        first, *rest = (float(text.replace(",", "")) for text in texts or ["nan"])
+        name = match[1].replace("response time", "").strip()
+        if not texts:
+            return
+        if name == "request count":
+            self.figures.update(requests=int(first), non_2xx=int(rest[1]) if len(rest) > 1 else None)
+        elif name in ("mean requests/sec", "mean throughput"):
+            self.figures["rate_rps"] = first
+        else:
+            self.time(name.split()[0], first * MS)
+
+    def jmeter(self, match: re.Match[str]) -> None:
+        """Take JMeter's running total; the last one stands."""
+        hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
+        self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
+        self.take(match)
+
+    def locust(self, match: re.Match[str]) -> None:
+        """Take Locust's row of all requests; the last one stands."""
+        self.take(match)
+        self.rows = {0.5: float(match["n_median"]) * MS}
+        self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
+
+    def locust_heads(self, match: re.Match[str]) -> None:
+        self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
+
+    def locust_percentiles(self, match: re.Match[str]) -> None:
+        """Take Locust's percentiles of all requests, below their heads; it rounds them, but not the maximum."""
+        most_us = self.figures.get("max") or float("inf")
+        for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
+            self.time(level, min(float(value) * MS, most_us))
+
+    def vegeta_times(self, match: re.Match[str]) -> None:
+        for name, text in zip(map(str.strip, match[1].split(",")), match[2].split(","), strict=False):
+            self.time(name, units.go_time_us(text))
+
+    def vegeta_codes(self, match: re.Match[str]) -> None:
+        self.codes |= {int(code): int(count) for code, count in re.findall(r"(\d{1,3}):(\d{1,18})", match[1])}
+
     def finish(self) -> ConsoleReport:
         """Return the summary as a report."""
         figures = self.figures
@@ -121,7 +216,7 @@ class Summary:
             duration_s=elapsed_s,
             url=f"//{address}" if address else None,
             connections=figures.get("connections"),
-            latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max"), None),
+            latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
             latencies=Latencies(None, tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
@@ -142,3 +237,52 @@ def _without_body(figures: Mapping[str, Any]) -> int:
     if not (odd and length and requests) or bodies is None:
         return 0
     return int(odd) if length * requests - bodies >= MOSTLY_MISSING * odd * length else 0
+
+
+def _pattern(console: Console, text: str) -> re.Pattern[str]:
+    return re.compile(f"^{console.before}(?:{_NAME.sub(group_of, text)})")
+
+
+def _lines(console: Console) -> Iterator[tuple[re.Pattern[str], Callable[[Summary, re.Match[str]], None]]]:
+    for line in console.lines:
+        text, taken = (line, {}) if isinstance(line, str) else line
+        yield (
+            _pattern(console, text),
+            getattr(Summary, taken) if isinstance(taken, str) else partial(Summary.take, **taken),
+        )
+
+
+_CONSOLES = {name: tool.console for name, tool in TOOLS.items() if tool.console}
+_STARTS = {name: _pattern(console, "|".join(console.begins)) for name, console in _CONSOLES.items()}
+_LINES = {name: tuple(_lines(console)) for name, console in _CONSOLES.items()}
+_ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.values()))
+
+
+def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
+    """Yield each summary: the indices of its first and last line, and its report."""
+    summary: Summary | None = None
+    begin = end = 0
+    for index, line in enumerate(lines):
+        if len(line.text) > LONGEST_LINE:
+            continue
+        text = clean(line.text)
+        tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
+        anew = tool is not None
+        ended = text.lstrip().startswith(("```", "~~~"))
+        if summary:
+            next_run = tool == "ab" and "elapsed_s" in summary.figures
+            anew &= summary.tool != tool or not _CONSOLES[summary.tool].repeated or next_run
+            ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
+        if summary and (anew or ended or index - begin > LONGEST_BLOCK):
+            if summary.has(_CONSOLES[summary.tool].proof):
+                yield begin, end, summary.finish()
+            summary = None
+        if anew and tool:
+            summary, begin, end = Summary(tool, line.number, line.number), index, index
+        for pattern, take in _LINES[summary.tool] if summary else ():
+            if summary and (match := pattern.match(text)):
+                take(summary, match)
+                summary.last_line, end = line.number, index
+                break
+    if summary and summary.has(_CONSOLES[summary.tool].proof):
+        yield begin, end, summary.finish()

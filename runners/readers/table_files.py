@@ -119,10 +119,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the runs of a table, whatever separates its columns and in whatever order they stand; None if unknown.
-
-    Raises csv.Error where it is damaged.
-    """
+    """Return the runs of a table in any order of columns; None if unknown. Raises csv.Error where it is damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)

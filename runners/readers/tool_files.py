@@ -1,19 +1,24 @@
 """The files that load tools write for other programs: what a file is known by, and its reader.
 
-A file is one output, or one for each operation (a label of JMeter, a tag of an interval log). What a file does not say
-stays None; a file that is none of these, or is damaged, gives nothing and a problem that names it.
+A file is one output, or one for each operation (a label of JMeter, a tag of an interval log).
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
-from runners.readers.console_report import ConsoleReport
+from runners.errors import ReadError
+from runners.readers import units
+from runners.readers.console_report import ConsoleReport, Footer, Latencies, SpectrumRow
 from runners.readers.documents import Document, Problem
-from runners.readers.histogram_files import HGRM, LOG, read_hgrm, read_log
+from runners.readers.figures import MS, known_levels, run_of
 from runners.readers.json_files import read_json
 from runners.readers.table_files import JTL_XML, read_jtl_xml, read_table
+from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
 
 _PEEK = 4_000  # characters, by which a file is known
 #: What is known to be a load tool's, and is not read: its first line, its name, and what to give in its place.
@@ -22,6 +27,9 @@ _NOT_READ = (
     (re.compile(r"^var stats = \{"), "Gatling's statistics as a script", "js/stats.json"),
     (re.compile(r"^Timestamp,User Count,Type,Name"), "Locust's history", "…_stats.csv"),
 )
+_LOG = re.compile(r'^(?:#\[Histogram log format version|#\[StartTime|"StartTimestamp"|#\[BaseTime)', re.MULTILINE)
+_HGRM = re.compile(r"^\s*Value(?:\((?P<unit>ns|us|ms|s)\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
+_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Infinity))?\s*$")
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
@@ -36,9 +44,9 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
             return Problem(1, f"{name}: not read; give {instead}")
     if start.startswith("{"):
         return read_json(document.text)
-    if LOG.search(start):
+    if _LOG.search(start):
         return read_log(document.path)
-    if (head := HGRM.match(first)) and (suffix == ".hgrm" or head["unit"]):
+    if (head := _HGRM.match(first)) and (suffix == ".hgrm" or head["unit"]):
         return tuple(read_hgrm(document.text))
     if JTL_XML.search(start):
         return tuple(read_jtl_xml(document.text))
@@ -46,3 +54,64 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
         return read_table(document.text)
     except csv.Error as error:
         return Problem(1, f"a load tool's CSV that is damaged ({error}): not read")
+
+
+def read_hgrm(text: str) -> Iterator[ConsoleReport]:
+    """Yield the run of a list of percentiles: in the unit of its head, else in milliseconds, as our own."""
+    first, *lines = text.lstrip("\ufeff \r\n").splitlines()
+    head = _HGRM.match(first)
+    unit = head["unit"] if head else None
+    in_ms = units.TIME_US[unit or "ms"] / MS
+    rows = tuple(
+        SpectrumRow(
+            float(match[1]) * in_ms,
+            float(match[2]),
+            int(match[3]),
+            units.number((match[4] or "inf").replace("Infinity", "inf")),
+        )
+        for match in map(_ROW.match, lines)
+        if match
+    )
+    if not rows:
+        return
+    buckets = re.search(r"Buckets\s*=\s*(\d{1,9})", text)
+    ours = buckets is not None and int(buckets[1]) == BUCKETS_OF_TRUEPACE and not unit
+    counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
+    samples = int(counted[1]) if counted else rows[-1].total_count
+    latencies = Latencies(None, (), rows, Footer(total_count=samples))
+    levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
+    yield ConsoleReport(
+        tool="truepace" if ours else "vegeta" if unit else "HdrHistogram",
+        latencies=replace(latencies, rows=levels),
+        requests=samples,
+        extra=() if ours or unit else ("the unit of the values is not stated: read as milliseconds",),
+    )
+
+
+def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
+    """Return a run for each tag of an interval log: all intervals of the tag as one distribution."""
+    from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
+
+    try:
+        log = read_hdr_log(path)
+    except ReadError as error:
+        return Problem(0, f"an HdrHistogram log that can't be read: {error.cause}")
+    if not log.unit_stated:
+        remedy = "say it in a comment, e.g. #[values in microseconds]"
+        return Problem(1, f"an HdrHistogram log that does not say its unit: not read; {remedy}")
+    reports = []
+    for kind in log.kinds:
+        samples, own = log.merged(kind), [interval for interval in log.intervals if interval.kind == kind]
+        if samples.total:
+            begin_s, end_s = min(line.t_s for line in own), max(line.t_s + line.duration_s for line in own)
+            report = run_of(
+                "HdrHistogram",
+                {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
+                max_us=samples.max_us,
+                footer=Footer(total_count=samples.total),
+                requests=samples.total,
+                elapsed_s=(end_s - begin_s) or None,
+                operation=kind if len(log.kinds) > 1 else "",
+            )
+            reports.append(report)
+    return tuple(reports)

@@ -82,16 +82,33 @@ def is_like_wrk(tool: str | None) -> bool:
     return tool in (WRK, WRK2, TRUEPACE, None)
 
 
-def missing_of_others(report: ConsoleReport) -> tuple[str, ...]:
-    """Return the parts that a reader needs and an output lacks: percentiles to p99, a number of requests."""
-    levels = [level for level, _ in report.latencies.rows if level < 1]
-    if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
-        return ()  # it broke off, and says why
-    lacks = []
-    if not levels:
-        lacks.append("percentiles")
-    elif max(levels) < LEAST_HIGHEST and report.latencies.count is None:  # else too few lie beyond it
-        lacks.append(f"percentiles beyond p{max(levels) * 100:g}")
-    if report.requests is None and report.requests_per_s is None:  # the rate and the duration give it too
-        lacks.append("the number of requests")
-    return (*lacks, *(line for line in report.extra if line.startswith("the unit of")))
+def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
+    """Return the names of the parts that a reader needs and an output lacks; a tool's file has none of a console's."""
+    rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
+    highest = max((level for level, _ in rows if level < 1), default=0.0)
+    if is_file or not is_like_wrk(report.tool):
+        if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
+            return ()  # it broke off, and says why
+        lacks = {
+            "percentiles": not highest,
+            # else too few lie beyond it
+            f"percentiles beyond p{highest * 100:g}": 0 < highest < LEAST_HIGHEST and report.latencies.count is None,
+            # the rate and the duration give it too
+            "the number of requests": report.requests is None and report.requests_per_s is None,
+            **{line: True for line in report.extra if line.startswith("the unit of")},
+        }
+    elif rows and report.latency is None and report.requests is None and report.duration_s is None:
+        lacks = {"everything but the percentiles: no settings, no number of requests, no rate": True}
+    else:
+        asked = command is not None and command.threads and command.connections and command.duration_s
+        headless, last = report.threads is None and not asked, spectrum[-1].percentile if spectrum else 1.0
+        lacks = {
+            "its head (Running ...)": headless and report.duration_s is None,
+            "the line of threads and connections": headless and report.duration_s is not None,
+            "the table Thread Stats": report.latency is None,
+            "percentiles": not rows,
+            f"the spectrum beyond p{last * 100:g}": last < 1,
+            "the number of requests": report.requests is None,
+            "the line Requests/sec": report.requests_per_s is None,
+        }
+    return tuple(part for part, lacking in lacks.items() if lacking)

@@ -1,8 +1,6 @@
 """Numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`, `0.5 secs`.
 
-wrk and wrk2 step to the next unit at 85 % of it and print two decimals, so `0.93ms` and `930.00us` are one value.
-Kilobytes are 1024 bytes. Programs in Go print times of several units: `3m59.9s`. Each reader gives None for what is no
-number, and NaN or infinity where the tool printed that.
+Kilobytes are 1024 bytes. Each reader gives None for what is no number, and NaN or infinity where the tool printed that.
 """
 
 from __future__ import annotations

@@ -1,33 +1,26 @@
-"""Reads console output of wrk, wrk2 and truepace out of any text around it: terminals, Markdown, several to a text.
+"""Read console output of wrk, wrk2 and truepace out of any text around it. Nothing in an input is an error.
 
-Nothing in an input is an error. Output that is cut short gives a report whose last fields are None; a line that belongs
-to no part of the output is kept as a diagnostic.
+Output that is cut short gives a report whose last fields are None; a line of no part of it is kept as a diagnostic.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from runners.readers import units
-from runners.readers.command_line import CommandLine, find_commands, parse_command
-from runners.readers.console_report import (
-    Calibration,
-    ConsoleReport,
-    Footer,
-    Latencies,
-    SocketErrors,
-    SpectrumRow,
-    ThreadStats,
-)
+from runners.readers.command_line import CommandLine, find_command, parse_command
+from runners.readers.console_report import ConsoleReport, Footer, Latencies, SocketErrors, SpectrumRow, ThreadStats
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
-BEYOND = 1.02  # of its rate, what a run may achieve
 BUCKETS_OF_TRUEPACE = 32  # of its histogram, which is in nanoseconds; wrk2's has 27
+BEYOND = 1.02  # of its rate, what a run may achieve
 MOST_PENDING = 2_000  # lines, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
 TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
@@ -40,36 +33,11 @@ _EMPHASIS = re.compile(r"[*`]+|</?(?:b|strong|em|i|code)>|<br ?/?>")
 _OF_RESULTS = re.compile(r"(?i)^\s*#{1,6}\s+\W*(?:results?|outputs?|результат\w*|结果|输出|결과|結果)(?!\w)")
 _NUMBERS = re.compile(r"\d+")
 _WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
-_V = r"([+-]?[\w.μµ]+)"
-_N = r"(\d{1,18})"  # more digits count nothing real, and Python refuses to convert very many
-_GROUPED = r"(\d{1,3}(?:,\d{3})+|\d{1,18})"  # people add commas
-_TIME = r"([+-]?(?:\d[\d.]*|nan|inf)(?:[uμµm]s|[smh]))"
-
-_PATTERNS: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern)
-    for name, pattern in {  # the row that occurs most comes first
-        "spectrum": rf"^\s*(-?(?:\d+\.\d+|nan|inf))\s+(\d\.\d+)\s+{_N}\s+(\d+\.\d+|inf)\s*$",
-        "running": r"Running (\S+) test @ (\S+)",
-        "threads": rf"{_GROUPED} threads and {_GROUPED} connections",
-        "calibration": r"Thread calibration: mean lat\.: ([^,]{1,30}), rate sampling interval: (\S{1,30}(?: m?sec)?)",
-        "stats_head": r"Thread Stats\s+Avg\s+Stdev\s+(\S+)",
-        "latency": rf"^\s*Latency\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
-        "per_thread": rf"^\s*Req/Sec\s+{_V}\s+{_V}\s+{_V}\s+{_V}%",
-        "distribution": r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$",
-        "row": rf"^\s*(\d+(?:\.\d+)?)%\s+{_TIME}\s*$",
-        "spectrum_head": r"Detailed Percentile spectrum",
-        "columns": r"Value\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)",
-        "mean": rf"#\[Mean\s*=\s*{_V}, StdDeviation\s*=\s*{_V}\]",
-        "max": rf"#\[Max\s*=\s*{_V}, Total count\s*=\s*{_N}\]",
-        "buckets": rf"#\[Buckets\s*=\s*{_N}, SubBuckets\s*=\s*{_N}\]",
-        "rule": r"^\s*-{20,}\s*$",
-        "requests": rf"{_GROUPED} requests in {_V}, {_V} read",
-        "socket_errors": rf"Socket errors: connect {_GROUPED}, read {_GROUPED}, write {_GROUPED}, timeout {_GROUPED}",
-        "non_2xx": rf"Non-2xx or 3xx responses: {_GROUPED}",
-        "rate": r"Req(?:uests)?/sec:\s*(\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,])|[+-]?[\w.]+)",
-        "transfer": rf"Transfer/sec:\s*{_V}",
-        "extra": rf"^\s*{TRUEPACE_PREFIX}\s?(.*)$",
-    }.items()
+_FORM = tomllib.loads(Path(__file__).with_name("wrk_console.toml").read_text(encoding="utf-8"))
+_GROUPS = {**_FORM["groups"], "TRUEPACE": TRUEPACE_PREFIX}
+_PATTERNS = {
+    name: re.compile(re.sub("<([A-Z]+)>", lambda group: _GROUPS[group[1]], line))
+    for name, line in _FORM["lines"].items()
 }
 
 
@@ -95,26 +63,29 @@ class _Builder:
     """One report while its lines come in. `fields` holds finished ones by their name in the report."""
 
     first_line: int
-    command: CommandLine | None
+    begun_by: str
+    commands: tuple[CommandLine, ...]  # those above it, of which one is its own
     fields: dict[str, Any] = field(default_factory=dict)
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
-    calibrations: list[Calibration] = field(default_factory=list)
-    extra: list[str] = field(default_factory=list)
-    diagnostics: list[str] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
     last_line: int = 0
     ended: bool = False
     third: str = "Max"  # some builds print p99 in the third column
     layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
     shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
-    begun_by: str = ""
-    commands: tuple[CommandLine, ...] = ()  # those above it, of which one is its own
 
     @property
     def current(self) -> _Distribution:
         return self.uncorrected if self.in_uncorrected else self.latencies
+
+    @property
+    def command(self) -> CommandLine | None:
+        """The last command above; of several with rates the slowest that the output may be of."""
+        achieved = self.fields.get("requests_per_s") or 0.0
+        able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
+        return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
         """Return whether this line can't belong to the same output, because it has that part already or is past it."""
@@ -133,28 +104,18 @@ class _Builder:
 
     def take(self, name: str, match: re.Match[str], line_number: int) -> None:
         if self.pending and name in _TAKERS:
-            self.diagnostics += self.pending
+            self.fields.setdefault("diagnostics", []).extend(self.pending)
             self.pending.clear()
             self.shapes.clear()
         if taker := _TAKERS.get(name):
             taker(self, match)
         self.last_line = line_number
-        self.ended = self.ended or name == "transfer"
 
     def waits_for(self, line: str) -> bool:
         """Keep a foreign line; return False where there are too many for the output to go on."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
-
-    def choose(self) -> tuple[CommandLine, ...]:
-        """Keep the command, of several above, whose rate fits the achieved one; return the others."""
-        achieved = self.fields.get("requests_per_s")
-        if len(self.commands) < 2 or not achieved:
-            return ()
-        able = [command for command in self.commands if (command.rate_rps or 0.0) * BEYOND >= achieved]
-        self.command = min(able or self.commands, key=lambda command: command.rate_rps or 0.0)
-        return tuple(command for command in self.commands if command is not self.command)
 
     def says_something(self) -> bool:
         head = self.fields.get("duration_s") and "threads" in self.fields  # autocannon begins with the same line
@@ -166,16 +127,16 @@ class _Builder:
     def finish(self) -> ConsoleReport:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()
+        }
         report = ConsoleReport(
             command=None if of_another else self.command,
-            calibrations=tuple(self.calibrations),
             latencies=self.latencies.finish(),
             uncorrected=self.uncorrected.finish(),
-            extra=tuple(self.extra),
-            diagnostics=tuple(self.diagnostics),
             first_line=self.first_line,
             last_line=self.last_line,
-            **self.fields,
+            **fields,
         )
         result = report.latency is not None or report.requests is not None
         paced = result and report.rate_rps is not None  # wrk refuses -R, and prints none
@@ -183,17 +144,11 @@ class _Builder:
 
 
 def _stats(match: re.Match[str], read: Callable[[str], float | None], has_max: bool = True) -> ThreadStats:
-    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None, units.number(match[4]))
+    return ThreadStats(read(match[1]), read(match[2]), read(match[3]) if has_max else None)
 
 
 def _count(text: str) -> int:
     return int(text.replace(",", ""))
-
-
-def _calibrated(text: str) -> float | None:
-    """Read a time as versions of wrk2 print it: `9.747ms`, `9747 usec`, `-nanus`."""
-    value = units.time_us(text)
-    return units.go_time_us(text) if value is None else value
 
 
 def _take_distribution(builder: _Builder, match: re.Match[str]) -> None:
@@ -212,7 +167,9 @@ def _take_row(builder: _Builder, match: re.Match[str]) -> None:
 _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "running": lambda b, m: b.fields.update(duration_s=units.time_s(m[1]), url=m[2].rstrip("`")),
     "threads": lambda b, m: b.fields.update(threads=_count(m[1]), connections=_count(m[2])),
-    "calibration": lambda b, m: b.calibrations.append(Calibration(_calibrated(m[1]), _calibrated(m[2]))),
+    "calibration": lambda b, m: b.fields.setdefault("calibrations_us", []).append(
+        units.time_us(m[1].replace(" ", "").removesuffix("ec"))
+    ),
     "stats_head": lambda b, m: setattr(b, "third", m[1]),
     "latency": lambda b, m: b.fields.update(latency=_stats(m, units.time_us, b.third == "Max")),
     "per_thread": lambda b, m: b.fields.update(requests_per_thread=_stats(m, units.count)),
@@ -221,17 +178,16 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
     "spectrum": lambda b, m: b.current.spectrum.append(
         SpectrumRow(float(m[1]), float(m[2]), int(m[3]), units.number(m[4]))
     ),
-    "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1]), stdev_ms=units.number(m[2])),
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
-    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1]), sub_buckets=int(m[2])),
+    "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1])),
     "requests": lambda b, m: b.fields.update(
         requests=_count(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])
     ),
     "socket_errors": lambda b, m: b.fields.update(socket_errors=SocketErrors(*map(_count, m.groups()))),
     "non_2xx": lambda b, m: b.fields.update(non_2xx=_count(m[1])),
     "rate": lambda b, m: b.fields.update(requests_per_s=units.count(m[1].replace(",", ""))),
-    "transfer": lambda b, m: b.fields.update(bytes_per_s=units.size_bytes(m[1])),
-    "extra": lambda b, m: b.extra.append(m[1]),
+    "transfer": lambda b, m: setattr(b, "ended", True),
+    "extra": lambda b, m: b.fields.setdefault("extra", []).append(m[1]),
 }
 _STARTS = frozenset(
     {"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "columns", "threads"}
@@ -259,7 +215,7 @@ def _tool(report: ConsoleReport) -> str | None:
     footer = report.latencies.footer
     if report.extra or named == "truepace" or (footer and footer.buckets == BUCKETS_OF_TRUEPACE):
         return "truepace"
-    if report.calibrations or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
+    if report.calibrations_us or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"
     if named == "wrk2" or (named == "wrk" and report.rate_rps is None):
         return named
@@ -289,15 +245,16 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Return every output in numbered lines, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
-    commands = None  # the last line of those above, without an output between
+    nothing = (-1, ())
+    above: tuple[int, tuple[CommandLine, ...]] = (
+        nothing  # the last commands, line under line, and the last of these lines
+    )
     continued = ""
 
     def close() -> None:
-        nonlocal builder, commands
+        nonlocal builder
         if builder is not None and builder.says_something():
-            left = builder.choose()
             reports.append(builder.finish())
-            commands = (builder.last_line, left) if left and commands is None else commands
         builder = None
 
     for number, raw in lines:
@@ -308,22 +265,18 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
-            apart = _HEADING.match(line) is not None and not _OF_RESULTS.match(line)
-            commands = None if apart else commands
-            if commands and number == commands[0] + 1 and (rest := _WRAPPED.match(line)):
-                *others, last = commands[1]
-                commands = (number, (*others, parse_command(last.text + rest[0].strip())))
-                continue
-            if not continued and len(whole) <= LONGEST_LINE and (given := find_commands(whole)):
+            if _HEADING.match(line) and not _OF_RESULTS.match(line):
+                above = nothing
+            follows = number == above[0] + 1
+            if follows and above[1] and (rest := _WRAPPED.match(line)):
+                above = (number, (*above[1][:-1], parse_command(above[1][-1].text + rest[0].strip())))
+            elif not continued and len(whole) <= LONGEST_LINE and (command := find_command(whole)):
                 close()
-                listed = commands[1] if commands and number == commands[0] + 1 and given[0].rate_rps else ()
-                earlier = (command for command in listed if command.rate_rps not in (None, 0, given[0].rate_rps))
-                commands = (number, (*earlier, *given))
+                above = (number, (*(above[1] if follows and command.rate_rps else ()), command))
             elif builder is not None and line.strip():
                 foreign = line.lstrip().startswith(("```", "~~~", "# ", "##")) or builder.ended
                 if not builder.waits_for(line) or foreign:
                     close()
-                    commands = None if apart else commands
             continue
         name, match = recognised
         if builder is not None and (builder.begins_anew(name, match) or (builder.ended and name != "extra")):
@@ -331,9 +284,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         if builder is None:
             if name not in _STARTS:
                 continue
-            near = commands[1] if commands and number - commands[0] <= COMMAND_REACH_LINES else ()
-            builder = _Builder(number, near[-1] if near else None, commands=near, begun_by=name)
-            commands = None
+            builder = _Builder(number, name, above[1] if number - above[0] <= COMMAND_REACH_LINES else ())
+            above = nothing
         builder.take(name, match, number)
     close()
     return reports

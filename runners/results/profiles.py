@@ -16,7 +16,7 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
-from runners.readers.stacks import batches, by_frame
+from runners.readers.stacks import batches
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
@@ -103,7 +103,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
-        shares = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in by_frame(seen).items()}
+        shares = {name: (float(part.sum()) / whole, seen.variance(part)) for name, part in seen.by_name(set).items()}
     else:
         frame = step.frames["frames"]
         rows = frame[frame["event"] == event]

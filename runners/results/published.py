@@ -35,14 +35,13 @@ def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
     """Yield the published outputs of a ladder's own setting: those of which the index names another are left out."""
     for name, output in outputs_named(ladder.published):
-        if (output.entry or {}).get("treatment") in (None, ladder.steps[0].subject):
+        if output.entry.treatment in (None, ladder.steps[0].subject):
             yield name, output
 
 
 def taken_at_rps(output: Output) -> float | None:
     """Return the rate at which an output was really taken, as the folder's index says."""
-    ran = (output.entry or {}).get("ran_at_rps")
-    return float(ran) if isinstance(ran, (int, float)) else output.offered_rps
+    return output.entry.ran_at_rps or output.offered_rps
 
 
 def longest_us(output: Output) -> float:

@@ -12,7 +12,7 @@ from runners.audit.rule import Group, Seen, rule
 from runners.audit.rules.conduct import WARM_UP_SLACK, left_out_by_warm_up
 from runners.readers.console_report import Latencies, SpectrumRow
 from runners.readers.output import Output
-from runners.readers.summary_tools import NEGATIVE
+from runners.readers.summary import NEGATIVE
 from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
@@ -25,12 +25,6 @@ MOST_COMPARED = 60  # outputs that are alike
 WHOLE_US = 1_000.0  # and by what whole milliseconds round
 
 
-def _printed_precision_s(elapsed_s: float, tool: str | None) -> float:
-    """Return half of the last digit in seconds: of JMeter's whole ones, or of `1.00m`, wrk's from 85 % of a unit on."""
-    unit_s = next((unit_s for unit_s in (3600.0, 60.0) if elapsed_s >= 0.85 * unit_s), 1.0)
-    return 0.5 if tool == "JMeter" else 0.005 * unit_s
-
-
 @rule("SUM001")
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
     report = output.report
@@ -41,7 +35,8 @@ def _rate_mismatch(output: Output) -> Iterator[Seen]:
     of_all = output.tool == "hey" and requests == MOST_OF_HEY and rate > reckoned
     if facts(output.tool).mean_of_intervals or of_all:
         return
-    slack = _printed_precision_s(elapsed, output.tool) / elapsed + 1e-3
+    unit_s = next((unit_s for unit_s in (3600.0, 60.0) if elapsed >= 0.85 * unit_s), 1.0)  # wrk's, as in `1.00m`
+    slack = (0.5 if output.tool == "JMeter" else 0.005 * unit_s) / elapsed + 1e-3  # half of the last digit
     if abs(reckoned - rate) <= slack * reckoned + 0.01:
         return
     counted = f"{words.count(requests)} requests in {words.seconds(elapsed)}"
@@ -67,31 +62,36 @@ def _not_monotonic(output: Output) -> Iterator[Seen]:
         yield Seen(output, f"percentiles must ascend: {descents[0]}{more}", {"descents": len(descents)})
 
 
-def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+@rule("SUM003")
+def _contradictions(output: Output) -> Iterator[Seen]:
     report, latencies = output.report, output.report.latencies
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
-        yield (
+        yield Seen(
+            output,
             f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests",
             {"non_2xx": report.non_2xx, "requests": report.requests},
         )
     footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
     if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
         if footer.total_count != last.total_count:
-            yield (
+            yield Seen(
+                output,
                 f"the spectrum ends with {words.count(last.total_count)} samples and its footer counts "
                 f"{words.count(footer.total_count)}",
                 {"spectrum_count": last.total_count, "footer_count": footer.total_count},
             )
         largest = figures.finite(footer.max_ms)
         if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
-            yield (
+            yield Seen(
+                output,
                 f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms",
                 {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest},
             )
     for level, value in latencies.rows:
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
         if there and _apart(value, there.value_ms * 1000) and not _is_adjacent(value, level, latencies):
-            yield (
+            yield Seen(
+                output,
                 f"{words.level(level)} is {words.latency(value)} in the list and "
                 f"{words.latency(there.value_ms * 1000)} in the spectrum",
                 {"listed_us": value, "spectrum_us": there.value_ms * 1000},
@@ -101,15 +101,16 @@ def _contradictions(output: Output) -> Iterator[tuple[str, dict[str, words.Value
     most = figures.finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
-        yield text, {"percentile_us": highest, "max_us": most}
+        yield Seen(output, text, {"percentile_us": highest, "max_us": most})
     mean = figures.mean_us(output)
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
-        yield f"the mean of {words.latency(mean)} lies above the maximum", {"mean_us": mean, "max_us": most}
+        text = f"the mean of {words.latency(mean)} lies above the maximum"
+        yield Seen(output, text, {"mean_us": mean, "max_us": most})
     yield from _impossible_mean(output)
     if NEGATIVE in report.extra:
-        yield NEGATIVE, {}
+        yield Seen(output, NEGATIVE)
     if report.requests_per_s == 0 and highest:
-        yield f"responses took up to {words.latency(highest)} at a rate of 0/s", {"requests_per_s": 0}
+        yield Seen(output, f"responses took up to {words.latency(highest)} at a rate of 0/s", {"requests_per_s": 0})
     yield from _missing_from_histogram(output)
 
 
@@ -126,14 +127,15 @@ def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None
     return least + (1 - level) * below, most + (1 - level) * largest_us if largest_us is not None else math.inf
 
 
-def _impossible_mean(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+def _impossible_mean(output: Output) -> Iterator[Seen]:
     rows, mean = output.report.latencies.rows, figures.mean_us(output)
     if mean is None or not rows or not all(math.isfinite(value) for _, value in rows):
         return
     least, most = mean_bounds_us(rows, figures.largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
         bound = f"at most {words.latency(most)}" if mean > most else f"at least {words.latency(least)}"
-        yield (
+        yield Seen(
+            output,
             f"a mean of {words.latency(mean)} is impossible by its percentiles, which allow {bound}",
             {"mean_us": mean, "least_us": round(least, 1), "most_us": round(most, 1) if math.isfinite(most) else None},
         )
@@ -166,7 +168,7 @@ def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
     return low <= value_us <= high or not _apart(value_us, low) or not _apart(value_us, high)
 
 
-def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, words.Value]]]:
+def _missing_from_histogram(output: Output) -> Iterator[Seen]:
     lost, usual, requests = figures.left_out(output), left_out_by_warm_up(output), output.report.requests
     if figures.fell_short(output) or figures.dead_connections(output) or figures.has_queue(output):
         return  # what came late or never is in no histogram, and another rule's
@@ -174,19 +176,13 @@ def _missing_from_histogram(output: Output) -> Iterator[tuple[str, dict[str, wor
         return
     if lost < 0:
         text = f"the histogram holds {words.count(-lost)} samples more than there were requests"
-        yield text, {"requests": requests, "recorded": requests - lost}
+        yield Seen(output, text, {"requests": requests, "recorded": requests - lost})
     elif usual and lost > WARM_UP_SLACK * usual:
         text = (
             f"{words.count(lost)} of {words.count(requests)} requests are not in the histogram; the warm-up explains "
             f"{words.count(usual)} of them"
         )
-        yield text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)}
-
-
-@rule("SUM003")
-def _mismatch(output: Output) -> Iterator[Seen]:
-    for text, evidence in _contradictions(output):
-        yield Seen(output, text, evidence)
+        yield Seen(output, text, {"requests": requests, "recorded": requests - lost, "explained": round(usual)})
 
 
 @rule("SUM004")
@@ -222,6 +218,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
+    """Percentiles of one output for two loads, or an output that repeats one further above to the last digit."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:
@@ -236,11 +233,6 @@ def _same_output(group: Group) -> Iterator[Seen]:
                     loads = f"given there for {written(before)} and here for {written(now)}"
                     yield Seen(second, f"it is the output of {first.place} once more, {loads}", {"first": first.place})
                     break
-    yield from _given_twice(group)
-
-
-def _given_twice(group: Group) -> Iterator[Seen]:
-    """Yield outputs that repeat one further above to the last digit, with others in between."""
     places: dict[object, int] = {}
     for index, output in enumerate(group):
         report = output.report

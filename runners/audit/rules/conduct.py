@@ -1,4 +1,4 @@
-"""RUN: how the generator was run, and what it said about itself."""
+"""RUN and SMP: how the generator was run, what it said about itself, and on how much its figures rest."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from runners import words
 from runners.audit import figures
-from runners.audit.rule import Seen, rule
+from runners.audit.rule import Seen, Severity, rule
+from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
-from runners.readers.tools import WRK2, is_like_wrk
+from runners.readers.tools import WRK2, facts, is_like_wrk
 
 SHOWN_LINES = 2
 SHOWN_CHARACTERS = 80
@@ -23,6 +24,13 @@ _COMPLAINT = re.compile(
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
+AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
+JUST_OVER = 1.001  # by which a timer may be late
+WHOLE_RUN = 0.9
+WANTED = 0.99
+JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
+MEDIAN = 0.5  # rests on half of the samples, however few they are
+_CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
 @rule("RUN001")
@@ -31,10 +39,12 @@ def _too_short(output: Output) -> Iterator[Seen]:
         return
     report, duration, parts = output.report, figures.finite(output.duration_s), []
     means = {
-        "calibration": [thread.mean_us for thread in report.calibrations],
+        "calibration": list(report.calibrations_us),
         "Latency": [report.latency.mean] if report.latency else [],
         # which is counted once the calibration is over
-        "Req/Sec": [report.requests_per_thread.mean] if report.requests_per_thread and not report.calibrations else [],
+        "Req/Sec": [report.requests_per_thread.mean]
+        if report.requests_per_thread and not report.calibrations_us
+        else [],
     }
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:
@@ -87,7 +97,7 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 def _cut(output: Output) -> Iterator[Seen]:
     report = output.report
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
-    if not output.missing or output.columns > 1 or uncounted:
+    if not output.missing or output.report.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = figures.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
@@ -128,3 +138,73 @@ def _other_command(output: Output) -> Iterator[Seen]:
     if commanded_s and printed_s and abs(commanded_s / printed_s - 1) > SAME_DURATION and is_like_wrk(output.tool):
         text = f"the command runs for {words.seconds(commanded_s)}, and the output for {words.seconds(printed_s)}"
         yield Seen(output, text, {"asked_s": commanded_s, "ran_s": printed_s}, size=abs(commanded_s - printed_s))
+
+
+@rule("SMP001")
+def _few_beyond(output: Output) -> Iterator[Seen]:
+    count, counted = figures.samples(output)
+    if count is None:
+        return
+    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
+    enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
+    thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
+    if not thin:
+        return
+    listed = words.listed(f"{few} beyond {words.level(level)}" for level, few in thin.items())
+    known = f"{'' if counted else 'about '}{words.several(count, 'sample')}"
+    text = f"{known}, {listed}: that is an anecdote, not a percentile"
+    evidence = {"samples": count, "counted": counted}
+    evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
+    wanted = (
+        output.report.columns > 1 or max(thin) <= WANTED
+    )  # a tool prints the higher ones whether they are wanted or not
+    yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
+
+
+@rule("SMP002")
+def _no_count(output: Output) -> Iterator[Seen]:
+    report = output.report
+    highest = max((level for level, _ in report.latencies.rows if level < 1), default=0.0)
+    if highest <= MEDIAN or report.latencies.count is not None or report.requests is not None:
+        return
+    if report.requests_per_s is not None and (output.report.columns > 1 or not is_like_wrk(output.tool)):
+        return
+    text = (
+        f"percentiles without their number of samples: whether {words.level(highest)} rests on ten responses or on one "
+        "can't be known"
+    )
+    evidence = {"highest_percentile": highest, "rows": len(report.latencies.rows)}
+    yield Seen(output, text, evidence, size=highest)
+
+
+@rule("SMP003")
+def _at_bound(output: Output) -> Iterator[Seen]:
+    largest = figures.largest_us(output)
+    censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
+    if censored:
+        text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
+        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # it says so itself
+        return
+    highest = max((value for _, value in output.report.latencies.rows), default=None)
+    longest = largest if largest is not None else highest
+    if longest is None or longest <= 0 or figures.is_of_no_run(output):
+        return
+    if figures.fell_short(output) or figures.has_queue(output):
+        return  # of a queue the length says all
+    commanded_s = output.command.timeout_s if output.command else None
+    timeout_s = commanded_s or facts(output.tool).timeout_s
+    if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
+        named = "the maximum" if largest is not None else "a percentile"
+        text = (
+            f"{named} of {words.latency(longest)} lies at {output.tool}'s time-out of {words.seconds(timeout_s)}: what "
+            "took longer is not in it"
+        )
+        yield Seen(output, text, {"max_us": longest, "timeout_s": timeout_s})
+        return
+    run_s = output.duration_s if output.tool != "ab" else None  # which runs until all its requests are done
+    if run_s and largest and largest / 1e6 >= WHOLE_RUN * run_s:
+        text = (
+            f"the maximum of {words.latency(largest)} is as long as the run of {words.seconds(run_s)}: longer waits "
+            "could not be seen"
+        )
+        yield Seen(output, text, {"max_us": largest, "duration_s": run_s})

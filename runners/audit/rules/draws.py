@@ -1,9 +1,8 @@
 """ERR: error counts that the script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, *Tables of maximally equidistributed combined
-LFSR generators*, Mathematics of Computation 68, 1999), and its state comes from constants unless a script seeds it. It
-is linear over GF(2): a long sequence is drawn in many lanes at once, whose first states a matrix gives (H. Haramoto et
-al., *Efficient jump ahead for F2-linear random number generators*, INFORMS J. Comput. 20, 2008).
+LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, 1999, Mathematics of Computation 68), and starts
+from constants unless a script seeds it. It is linear over GF(2), so that many lanes of a long sequence are drawn at
+once from first states that a matrix gives (H. Haramoto et al., *Efficient jump ahead*, INFORMS J. Comput. 20, 2008).
 """
 
 from __future__ import annotations
@@ -108,9 +107,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Keys that were never written, which explain an error count exactly; `chance` is the share of draws that ask for
-    them, `accident` the chance that a wrong explanation would fit.
-    """
+    """Keys never written that explain an error count; `accident`: the chance that a wrong explanation would fit."""
 
     absent: str
     chance: float
@@ -120,10 +117,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield keys that may be absent: those whose draw lies below a fraction of the range or, if false, all above it.
-
-    Key 1 alone is absent, or only the keys up to a power of ten, or of an unknown range to a share, were written.
-    """
+    """Yield keys that may be absent: those drawn below a fraction of the range or, if false, all above it."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -227,10 +221,9 @@ def _two_draws(group: Group) -> Iterator[Seen]:
     reads = [
         output
         for output in group
-        if output.report.non_2xx
-        and output.report.requests
+        if output.report.errors
+        and low < output.report.errors / (output.report.requests or math.inf) < high
         and output.tool in ("wrk", "wrk2", None)
-        and low < output.report.non_2xx / output.report.requests < high
         and not _WRITES.search(output.script)
         and _ranges_of_script(output) != ()
     ]
@@ -239,41 +232,32 @@ def _two_draws(group: Group) -> Iterator[Seen]:
         for output in group
         if output.report.requests and not output.report.errors
     ]
-    if len(reads) < 2 or not writers:
-        return
-    counts = [(output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads]
-    for keys in TWO_DRAW_KEYS:
-        solved = [
-            (writes, output)
-            for output, counted in zip(reads, counts, strict=True)
-            if (writes := writes_that_give(*counted, keys)) is not None
-        ]
-        for cluster in _agreeing(sorted(solved, key=lambda pair: pair[0])):
+    for keys in TWO_DRAW_KEYS if len(reads) > 1 and writers else ():
+        counts = ((output, output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads)
+        given = ((writes_that_give(*counted, keys), output) for output, *counted in counts)
+        for cluster in _agreeing(sorted(((own, output) for own, output in given if own), key=lambda pair: pair[0])):
             writes = cluster[len(cluster) // 2][0]
             near = [output for output, sent in writers if abs(sent - writes) <= NEAR_WRITES * writes]
-            if len(cluster) >= 2 and near:
-                yield from (_two_draw_finding(output, own, keys, cluster, near[-1]) for own, output in cluster)
+            for own, output in cluster if len(cluster) > 1 and near else ():
+                errors, requests = output.report.errors, output.report.requests or 0
+                text = (
+                    f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script "
+                    "draws two unseeded numbers a request (key and value) and the read script one: after "
+                    f"{words.count(own)} writes of a thread the replayed sequence gives this count, and the same "
+                    f"number explains {len(cluster)} outputs"
+                )
+                evidence: dict[str, words.Value] = {
+                    "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
+                    "writes_of_a_thread_all": writes, "written_by": near[-1].place, "outputs_explained": len(cluster),
+                }  # fmt: skip
+                yield Seen(output, text, evidence)
 
 
 def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
+    """Return the outputs that one number of writes explains, of those in the order of that number."""
     clusters: list[list[Solved]] = []
     for writes, output in solved:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:
             clusters.append([])
         clusters[-1].append((writes, output))
     return clusters
-
-
-def _two_draw_finding(output: Output, own: int, keys: int, cluster: Sequence[Solved], writer: Output) -> Seen:
-    errors, requests = output.report.errors, output.report.requests or 0
-    text = (
-        f"{words.count(errors)} of {words.count(requests)} reads found nothing because the write script draws two "
-        f"unseeded numbers a request (key and value) and the read script one: after {words.count(own)} writes of a "
-        f"thread the replayed sequence gives this count, and the same number explains {len(cluster)} outputs"
-    )
-    evidence: dict[str, words.Value] = {
-        "non_2xx": errors, "requests": requests, "keys": keys, "writes_of_a_thread": own,
-        "writes_of_a_thread_all": cluster[len(cluster) // 2][0], "written_by": writer.place,
-        "outputs_explained": len(cluster),
-    }  # fmt: skip
-    return Seen(output, text, evidence)

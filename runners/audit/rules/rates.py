@@ -152,7 +152,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 def _began_with(output: Output) -> float | None:
     """Return the mean of wrk2's calibration where that is ten times the run's: one backlog, at its beginning."""
-    known = [mean for thread in output.report.calibrations if (mean := figures.finite(thread.mean_us)) is not None]
+    known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     return first if mean and max(BACKLOG_US, BACKLOG * mean) <= first <= IMPOSSIBLE_US else None
 
@@ -205,11 +205,11 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
     """Yield neighbours: columns of one table, and outputs of one setting in the order of their rates."""
     for first, second in pairwise(group):
-        if second.columns > 1 and second.column == first.column + 1 and second.path == first.path:
+        if second.report.columns > 1 and second.report.column == first.report.column + 1 and second.path == first.path:
             yield first, second
     settings: dict[tuple[object, ...], list[Output]] = {}
     for output in group:
-        if output.columns == 1 and output.script and output.offered_rps:
+        if output.report.columns == 1 and output.script and output.offered_rps:
             key = (output.script, output.threads, output.connections, output.report.url, output.headings[:2])
             settings.setdefault(key, []).append(output)
     for outputs in settings.values():

@@ -34,15 +34,24 @@ def _errors(output: Output) -> Iterator[Seen]:
 
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
+    """Source of wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
-    counts = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
-    listed = words.listed(f"{words.count(count)} {name}" for name, count in counts.items() if count)
-    text, of_late = f"socket errors: {listed}", dict[str, words.Value]()
+    evidence = {"connect": errors.connect, "read": errors.read, "write": errors.write, "timeout": errors.timeout}
+    text = f"socket errors: {words.listed(f'{words.count(count)} {name}' for name, count in evidence.items() if count)}"
+    numbers: dict[str, words.Value] = {**evidence}
     if errors.timeout and output.tool == WRK:
-        late, of_late = _late_responses(output, errors.timeout)
-        text += f"; {late}"
+        late, of = errors.timeout, requests or errors.timeout
+        limit_s = (output.command.timeout_s if output.command else None) or facts(WRK).timeout_s or 0.0
+        share = min(1.0, late / of)
+        known = math.ceil(100 * (1 - share) - 1e-9)
+        text += (
+            f"; {words.count(late)} of {words.count(of)} responses ({words.percent(share)}) took over "
+            f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
+            f"{words.seconds(limit_s)}; the percentiles are of {words.count(of - late)} samples"
+        )
+        numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
     elif errors.timeout and output.tool == WRK2:
         dead, connections = figures.dead_connections(output), output.connections
         waiting = f"{words.count(dead)} of {words.several(connections or dead, 'connection')}"
@@ -50,24 +59,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
             f"; wrk2 counts a connection that waits at each check, {figures.CHECK_S:g} s apart: about {waiting} had no "
             "response for that long, and no percentile holds their wait"
         )
-    yield Seen(output, text, {**counts, **of_late}, size=errors.total / requests if requests else float(errors.total))
-
-
-def _late_responses(output: Output, late: int) -> tuple[str, dict[str, words.Value]]:
-    """Return a sentence on wrk's time-outs, responses later than its limit that are in no percentile, and its numbers.
-
-    Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
-    """
-    limit_s = (output.command.timeout_s if output.command else None) or facts(WRK).timeout_s or 0.0
-    requests = output.report.requests or late
-    share = min(1.0, late / requests)
-    known = math.ceil(100 * (1 - share) - 1e-9)
-    text = (
-        f"{words.count(late)} of {words.count(requests)} responses ({words.percent(share)}) took over "
-        f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
-        f"{words.seconds(limit_s)}; the percentiles are of {words.count(requests - late)} samples"
-    )
-    return text, {"late": late, "share_late": round(share, 4), "samples": requests - late, "known_below": known}
+    yield Seen(output, text, numbers, size=errors.total / requests if requests else float(errors.total))
 
 
 @rule("ERR006")

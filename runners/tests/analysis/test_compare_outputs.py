@@ -16,14 +16,14 @@ from runners.analysis.outputs import compare_outputs
 from runners.analysis.quantities import Row
 from runners.cli import lab
 from runners.errors import PlanError
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS
 
 
 def outputs(*texts: str) -> list[Output]:
-    return [output for text in texts for output in outputs_of(text_document(text)).outputs]
+    return [output for text in texts for output in outputs_of(Document(text)).outputs]
 
 
 def with_p90(*values_ms: float) -> list[str]:

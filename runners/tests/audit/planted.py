@@ -6,13 +6,13 @@ from pathlib import Path
 
 from runners.audit.audit import examine
 from runners.audit.rule import Remark
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import outputs_of
 
 
 def outputs(text: str, path: str = "-") -> tuple[Output, ...]:
-    return outputs_of(text_document(text, Path(path))).outputs
+    return outputs_of(Document(text, Path(path))).outputs
 
 
 def remarks(text: str, path: str = "-") -> dict[str, Remark]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runners.audit.audit import Audit, examine
 from runners.audit.listing import as_json, as_text
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.outputs import outputs_of
 from runners.readers.published import ROOT
 from runners.report.exports import as_html
@@ -26,7 +26,7 @@ UNITS = ("us", "ms", "s", "m", "h", "k", "M", "%", "KB", "MB", "мс", "", "nan"
 
 
 def audited(text: str) -> Audit:
-    found = outputs_of(text_document(text))
+    found = outputs_of(Document(text))
     return Audit((found,), examine(found.outputs))
 
 

@@ -35,7 +35,7 @@ def test_the_findings_are_the_known_ones_with_their_numbers() -> None:
     """Each is a file, a code, the run's line and column, and the numbers of its evidence."""
     known = [json.dumps(finding, sort_keys=True) for finding in json.loads(GOLDEN.read_text(encoding="utf-8"))]
     found = [
-        [output.path.relative_to(ROOT).as_posix(), remark.code, output.line, output.column, numbers(remark)]
+        [output.path.relative_to(ROOT).as_posix(), remark.code, output.line, output.report.column, numbers(remark)]
         for remark in remarks()
         for output in (remark.output,)
     ]

@@ -9,7 +9,7 @@ import pytest
 from runners.audit.audit import PAGES, RULES, audit, chosen, examine, page
 from runners.audit.rule import Severity
 from runners.errors import PlanError
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.outputs import find_in, outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 
@@ -25,7 +25,7 @@ SAID = (
 
 
 def codes(text: str) -> set[str]:
-    return {remark.code for remark in examine(outputs_of(text_document(text)).outputs)}
+    return {remark.code for remark in examine(outputs_of(Document(text)).outputs)}
 
 
 def test_a_healthy_output_has_only_what_every_single_output_has() -> None:
@@ -211,7 +211,7 @@ def test_an_evenly_spread_latency_of_a_closed_loop_is_not_the_generators_timer()
 
 def test_a_generators_own_word_on_lost_time_is_repeated() -> None:
     late = f"{HEALTHY}truepace: did not keep up: a thread used 99 % of a core\ntruepace: censored 12\n"
-    remarks = {remark.code: remark for remark in examine(outputs_of(text_document(late)).outputs)}
+    remarks = {remark.code: remark for remark in examine(outputs_of(Document(late)).outputs)}
     assert "did not keep up" in remarks["RUN003"].seen.text
     assert remarks["SMP003"].severity is Severity.WARNING
 
@@ -240,6 +240,6 @@ def test_rules_are_chosen_by_code_or_its_beginning() -> None:
 
 
 def test_remarks_come_in_the_order_of_the_text() -> None:
-    found = examine(outputs_of(text_document(f"{CLOSED}\n{HEALTHY}\n{CLOSED}")).outputs)
+    found = examine(outputs_of(Document(f"{CLOSED}\n{HEALTHY}\n{CLOSED}")).outputs)
     lines = [remark.output.line for remark in found]
     assert lines == sorted(lines)

@@ -25,22 +25,6 @@ def test_a_caption_between_two_pieces_does_not_make_them_one_output() -> None:
 
 
 POEM = "".join(f"line {chr(97 + number)} of a poem\n" for number in range(25))
-CAPTIONS = ["```\n\nПерцентили:\n\n```\n", "#### Percentiles\n"]
-
-
-@pytest.mark.parametrize("caption", CAPTIONS)
-@pytest.mark.parametrize("line", ["  Latency Distribution", "  Detailed Percentile", "-" * 58 + "\n"])
-def test_a_console_that_a_caption_splits_is_one_output(caption: str, line: str) -> None:
-    (output,) = outputs(replaced(HEALTHY, (line, f"{caption}{line}")))
-    assert output.missing == ()
-    assert "RUN005" not in remarks(replaced(HEALTHY, (line, f"{caption}{line}")))
-
-
-def test_pieces_whose_figures_disagree_are_two_outputs() -> None:
-    other = replaced(
-        HEALTHY, ("  Latency Distribution", f"{CAPTIONS[0]}  Latency Distribution"), ("61.30ms", "91.30ms")
-    )
-    assert len(outputs(other)) == 2
 
 
 def test_an_output_whose_lines_are_items_of_a_list_is_read() -> None:
@@ -93,13 +77,6 @@ def test_commas_that_an_author_put_into_a_count_are_none_of_its_end() -> None:
 def test_a_figure_that_an_author_sets_off_is_read(line: str) -> None:
     (output,) = outputs(replaced(CLOSED, ("Requests/sec:    200.00", line)))
     assert (output.missing, output.report.requests_per_s) == ((), 200)
-
-
-def test_a_head_and_the_rest_of_its_output_are_one_with_other_things_between() -> None:
-    pods = "```\n\n```\nNAME       CPU(cores)\nactix-1    780m\n```\n\n```\n"
-    (output,) = outputs(replaced(CLOSED, ("  Thread Stats", f"{pods}  Thread Stats")))
-    assert output.missing == ()
-    assert len(outputs(replaced(CLOSED, ("  Thread Stats", "```\n\n## Again\n\n```\n  Thread Stats")))) == 2
 
 
 @pytest.mark.parametrize("line", ["***", "99%", "[Mean = 5.9, StdDeviation = 3.4]", "Req/Sec 4.25k 0.00 4.25k"])

@@ -9,7 +9,7 @@ import pytest
 
 from runners.audit.audit import audit
 from runners.audit.listing import as_text
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.outputs import outputs_of
 from runners.tests.fixtures.outputs import CLOSED
 
@@ -65,7 +65,7 @@ def took_s(text: str) -> float:
 
     def once() -> float:
         begin = time.process_time()
-        as_text(audit([outputs_of(text_document(text))]))
+        as_text(audit([outputs_of(Document(text))]))
         return time.process_time() - begin
 
     return min(once() for _ in range(3))

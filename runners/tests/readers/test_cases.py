@@ -14,7 +14,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from runners.audit.audit import Audit, audit
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import find_outputs, outputs_of
 from runners.tests.fixtures.outputs import TOOLS
@@ -86,7 +86,7 @@ def test_requests_that_failed_are_an_error(name: str) -> None:
 
 
 def read(text: str, name: str = "-") -> Output:
-    (output,) = outputs_of(text_document(text, Path(name))).outputs
+    (output,) = outputs_of(Document(text, Path(name))).outputs
     return output
 
 
@@ -164,7 +164,7 @@ def test_samples_of_jmeter_whose_time_is_a_date_have_no_rate() -> None:
 def test_a_console_of_truepace_is_known_by_its_histogram() -> None:
     text = (TOOLS.parent / "loadgen" / "console.txt").read_text(encoding="utf-8")
     bare = "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("truepace", "$")))
-    assert {output.tool for output in outputs_of(text_document(bare)).outputs} == {"truepace"}
+    assert {output.tool for output in outputs_of(Document(bare)).outputs} == {"truepace"}
 
 
 FORTIO = """Fortio 1.60.3 running at 1000 queries per second, 8->8 procs, for 3s: http://h/

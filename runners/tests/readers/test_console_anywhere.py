@@ -63,8 +63,6 @@ def test_every_field_of_a_closed_loop_output() -> None:
     assert report.socket_errors is not None
     assert (report.socket_errors.connect, report.socket_errors.timeout) == (1, 4)
     assert report.non_2xx == 7
-    assert report.bytes_per_s is not None
-    assert math.isclose(report.bytes_per_s, 3.63 * 1024)
     assert report.diagnostics == ()
 
 
@@ -118,9 +116,7 @@ Transfer/sec:       0.00B
     assert report.latency is not None
     assert math.isnan(report.latency.mean or 0)
     assert report.latency.max == 0
-    assert math.isnan(report.calibrations[0].mean_us or 0)
-    assert report.latencies.footer is not None
-    assert math.isnan(report.latencies.footer.mean_ms or 0)
+    assert math.isnan(report.calibrations_us[0] or 0)
     assert report.latencies.spectrum[0].inverse == math.inf
     assert (report.requests, report.requests_per_s) == (0, 0)
 

@@ -105,7 +105,7 @@ def test_rendered_output_is_read_back(output: tuple[str, dict[str, object]]) -> 
     (report,) = find_reports(printed)
     assert report.tool == "wrk2"
     assert (report.threads, report.connections) == (said["threads"], said["connections"])
-    assert len(report.calibrations) == said["threads"]
+    assert len(report.calibrations_us) == said["threads"]
     assert (report.requests, report.non_2xx) == (said["requests"], said["errors"])
     assert report.socket_errors is not None
     errors = report.socket_errors

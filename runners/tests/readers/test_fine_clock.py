@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import ReadError
-from runners.readers.activity import duration_s, read_activity, read_events, unix_s
+from runners.readers.activity import read_activity, read_events
 from runners.readers.stacks import read_timed_stacks
 
 DATA = Path(__file__).parents[1] / "data" / "fine"
@@ -28,14 +28,20 @@ def test_a_recording_of_the_jdk_is_read_as_it_printed_it() -> None:
     assert len(read_events(DATA / "events.json", start_us)) > len(events)  # those of the warm-up
 
 
-def test_stamps_and_lengths_of_the_jdk() -> None:
-    assert unix_s("2026-11-21T15:54:25.539030976Z") == pytest.approx(1795276465.539030976, abs=1e-6)
-    assert unix_s("2026-11-21T16:54:25.5+01:00") == unix_s("2026-11-21T15:54:25.5Z")
-    assert duration_s("PT0.011193095S") == 0.011193095
-    assert duration_s("PT1M2.5S") == 62.5
-    assert duration_s(None) == 0.0
-    with pytest.raises(ValueError, match="no time stamp"):
-        unix_s("yesterday")
+def test_stamps_and_lengths_of_the_jdk(tmp_path: Path) -> None:
+    path = tmp_path / "events.json"
+    times = (
+        ("2026-11-21T15:54:25.539030976Z", "PT0.011193095S"), ("2026-11-21T16:54:26.5+01:00", "PT1M2.5S"),
+        ("2026-11-21T15:54:27Z", None),
+    )  # fmt: skip
+    values = [{"startTime": stamp, "duration": length} for stamp, length in times]
+    path.write_text(json.dumps({"events": [{"type": "lab.Flush", "values": value} for value in values]}))
+    events = read_events(path, 1_795_276_465 * 10**6)
+    assert events["t_s"].tolist() == [0.539030976, 1.5, 2.0]
+    assert events["duration_ms"].tolist() == [11.193095, 62_500.0, 0.0]
+    path.write_text(json.dumps({"events": [{"type": "lab.Flush", "values": {"startTime": "yesterday?"}}]}))
+    with pytest.raises(ReadError, match=r"events\.json"):
+        read_events(path, 0)
 
 
 def test_events_that_are_none_are_named(tmp_path: Path) -> None:
@@ -88,5 +94,5 @@ def test_an_event_names_a_file_and_not_where_a_machine_keeps_it(tmp_path: Path) 
     values = {"startTime": "2026-11-21T12:00:00.5Z", "duration": "PT0.03S", "path": place, "bytesWritten": 4096}
     path = tmp_path / "events.json"
     path.write_text(json.dumps({"events": [{"type": "jdk.FileWrite", "values": values}]}))
-    (event,) = read_events(path, int(unix_s("2026-11-21T12:00:00Z") * 1e6)).to_dict("records")
+    (event,) = read_events(path, 1_795_262_400 * 10**6).to_dict("records")
     assert event["what"] == "store/000001.table" and event["bytes"] == 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.audit.audit import audit, examine
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import find_outputs, outputs_of
 from runners.readers.units import go_time_us
@@ -32,13 +32,13 @@ def test_ab_is_read() -> None:
 def test_what_of_abs_output_people_keep_is_read() -> None:
     whole = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
     kept = whole[whole.index("Concurrency Level") : whole.index("Connection Times")]
-    (output,) = outputs_of(text_document(kept)).outputs
+    (output,) = outputs_of(Document(kept)).outputs
     assert output.report.latency is not None
     assert output.report.latency.mean == 1_945
     assert output.report.url is None
-    (output,) = outputs_of(text_document(f"Document Path:  /xn\nDocument Length:  17 bytes\n\n{kept}")).outputs
+    (output,) = outputs_of(Document(f"Document Path:  /xn\nDocument Length:  17 bytes\n\n{kept}")).outputs
     assert (output.line, output.report.url) == (1, "///xn")
-    assert outputs_of(text_document("Server Software:  nginx\nServer Hostname:  localhost\n")).outputs == ()
+    assert outputs_of(Document("Server Software:  nginx\nServer Hostname:  localhost\n")).outputs == ()
 
 
 def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
@@ -47,7 +47,7 @@ def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
         "http_req_failed................: 2.15%   ✓ 47,312  ✗ 2,156,048\n"
         "http_reqs......................: 2,203,360  5,831/s\n"
     )
-    (output,) = outputs_of(text_document(f"## Stress: 10,000 TPS\n\n{text}")).outputs
+    (output,) = outputs_of(Document(f"## Stress: 10,000 TPS\n\n{text}")).outputs
     assert (output.report.requests, output.report.non_2xx) == (2_203_360, 47_312)
     assert output.report.requests_per_s == 5_831
     assert output.offered_rps is None  # stages change it
@@ -56,16 +56,16 @@ def test_counts_that_people_write_into_k6s_output_are_counts() -> None:
 def test_k6s_waiting_is_read_where_an_author_kept_it_alone() -> None:
     rate = "http_reqs......................: 9500 942.2/s\n"
     waiting = "http_req_waiting...............: avg=10.26ms med=9.67ms p(90)=14.03ms p(99)=20.61ms\n"
-    (output,) = outputs_of(text_document(f"{waiting}{rate}")).outputs
+    (output,) = outputs_of(Document(f"{waiting}{rate}")).outputs
     assert output.report.latencies.at(0.5) == pytest.approx(9_670)
     duration = waiting.replace("waiting.", "duration").replace("med=9.67ms", "med=9.99ms")
-    (whole,) = outputs_of(text_document(f"{duration}{rate}{waiting}")).outputs
+    (whole,) = outputs_of(Document(f"{duration}{rate}{waiting}")).outputs
     assert whole.report.latencies.at(0.5) == pytest.approx(9_990)
 
 
 def test_k6_without_its_scenarios_says_nothing_of_its_loop() -> None:
     (output,) = outputs_of(
-        text_document(
+        Document(
             "http_req_duration..............: avg=10.26ms med=9.67ms p(90)=14.03ms p(99)=20.61ms\n"
             "http_reqs......................: 9500 942.2/s\n"
         )
@@ -137,14 +137,14 @@ Summary report @ 12:00:00(+0000) 2020-01-01
 
 
 def one_of(text: str) -> Output:
-    (output,) = outputs_of(text_document(f"# Load\n\n```\n{text}```\n\nThat was all.\n")).outputs
+    (output,) = outputs_of(Document(f"# Load\n\n```\n{text}```\n\nThat was all.\n")).outputs
     return output
 
 
 def test_wrks_output_below_another_tools_is_its_own() -> None:
     hey = (TOOLS / "hey-0.1.5.txt").read_text(encoding="utf-8")
     text = f"{hey}\n==> once more\n{CLOSED.partition(chr(10))[2]}"
-    first, second = outputs_of(text_document(text)).outputs
+    first, second = outputs_of(Document(text)).outputs
     assert (first.tool, second.tool) == ("hey", "wrk")
 
 
@@ -231,14 +231,14 @@ def test_several_tools_in_one_document_are_kept_apart() -> None:
             "```",
         ]
     )
-    outputs = outputs_of(text_document(text)).outputs
+    outputs = outputs_of(Document(text)).outputs
     assert [output.tool for output in outputs] == ["ab", "wrk2", "hey"]
-    assert outputs[1].report == outputs_of(text_document("\n" * (outputs[1].line - 2) + HEALTHY)).outputs[0].report
+    assert outputs[1].report == outputs_of(Document("\n" * (outputs[1].line - 2) + HEALTHY)).outputs[0].report
 
 
 def test_oha_is_named_by_its_success_rate() -> None:
     text = (TOOLS / "hey.txt").read_text(encoding="utf-8").replace("Summary:", "Summary:\n  Success rate:\t100.00%")
-    (output,) = outputs_of(text_document(text)).outputs
+    (output,) = outputs_of(Document(text)).outputs
     assert output.tool == "oha"
     assert output.report.latencies == read("hey").report.latencies
 
@@ -252,14 +252,14 @@ def test_oha_is_named_by_its_success_rate() -> None:
     ],
 )
 def test_a_file_that_is_not_read_is_named_with_what_to_give(text: str, name: str) -> None:
-    found = outputs_of(text_document(text))
+    found = outputs_of(Document(text))
     assert found.outputs == ()
     assert [name in problem.text and "not read; give " in problem.text for problem in found.problems] == [True]
 
 
 def test_a_cut_summary_says_what_is_left() -> None:
     text = (TOOLS / "hey.txt").read_text(encoding="utf-8")
-    (output,) = outputs_of(text_document(text.partition("Response time")[0])).outputs
+    (output,) = outputs_of(Document(text.partition("Response time")[0])).outputs
     assert output.report.requests_per_s == 69.4511
     assert output.report.latencies.rows == ()
 
@@ -333,7 +333,7 @@ def test_autocannon_lists_its_percentiles_when_it_is_asked_to() -> None:
 
 def test_autocannons_command_line_says_what_was_asked() -> None:
     text = (TOOLS / "autocannon-9.0.0.txt").read_text(encoding="utf-8")
-    (output,) = outputs_of(text_document(f"$ autocannon -c 10 -d 5 -R 500 http://localhost:8080\n{text}")).outputs
+    (output,) = outputs_of(Document(f"$ autocannon -c 10 -d 5 -R 500 http://localhost:8080\n{text}")).outputs
     assert (output.connections, output.offered_rps) == (10, 500)
     assert "RAT004" not in {remark.code for remark in examine([output])}
 
@@ -341,6 +341,6 @@ def test_autocannons_command_line_says_what_was_asked() -> None:
 def test_a_list_that_an_author_made_of_abs_lines_is_read() -> None:
     text = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
     listed = "\n".join(f"- {line.lstrip()}" if line.strip() else "" for line in text.splitlines())
-    (output,) = outputs_of(text_document(listed)).outputs
+    (output,) = outputs_of(Document(listed)).outputs
     assert output.report.latencies == read("ab-2.4.71").report.latencies
     assert output.report.non_2xx == read("ab-2.4.71").report.non_2xx

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.readers import documents
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import Output
 from runners.readers.outputs import find_in, find_outputs, outputs_of
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
 
 
 def outputs(text: str) -> tuple[Output, ...]:
-    return outputs_of(text_document(text)).outputs
+    return outputs_of(Document(text)).outputs
 
 
 def test_file_and_line_are_those_of_the_outputs_first_line(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_columns_apart_by_arrows_are_an_output_each() -> None:
 
 
 def test_a_ragged_row_is_read_as_far_as_it_goes_and_named() -> None:
-    found = outputs_of(text_document("p50: 1ms -> 2ms -> 3ms\np99: 4ms -> 5ms\n"))
+    found = outputs_of(Document("p50: 1ms -> 2ms -> 3ms\np99: 4ms -> 5ms\n"))
     assert [len(output.report.latencies.rows) for output in found.outputs] == [2, 2, 1]
     assert [(problem.line, problem.text) for problem in found.problems] == [(2, "has 2 of 3 columns")]
 

@@ -18,6 +18,10 @@ from runners.tests.fixtures.outputs import said
 FILES = sorted(ROOT.glob("*/*.txt"))
 OUTPUTS_OF = {"report-1": 2, "report-2": 18, "report-3": 14, "report-4": 7, "report-5": 28}
 _FIGURE = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s|m|k|K|KB|MB|B|%)?(?![\w.])")
+#: Figures of no use to anybody.
+_UNREAD = re.compile(
+    r", rate sampling interval.*|(?<=\d)\s+[\d.]+%\s*$|(?<=[a-z])\s+[\d.]+%\s*$|#\[Mean.*|, SubB.*|Transfer.*"
+)
 #: What a unit multiplies: times to microseconds, sizes to bytes. A list of its own, so that it can find a reader wrong.
 _UNIT = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "k": 1_000, "K": 1_024, "KB": 1_024, "MB": 1_048_576}
 
@@ -28,7 +32,7 @@ def printed(text: str, column: int) -> Counter[float]:
     for line in text.splitlines():
         if "wrk" in line or "1/(1-Percentile)" in line:
             continue
-        line = line.partition("@")[0].replace("Non-2xx or 3xx", "")
+        line = _UNREAD.sub("", line).partition("@")[0].replace("Non-2xx or 3xx", "")
         cells = line.split("->")
         if len(cells) > 1:
             level, _, first = cells[0].strip().partition(" ")
@@ -48,9 +52,9 @@ def test_every_figure_is_read_and_none_is_invented(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     columns = max(line.count("->") for line in text.splitlines() if "wrk" not in line) + 1
     assert found.problems == ()
-    assert [output.column for output in found.outputs] == list(range(columns))
+    assert [output.report.column for output in found.outputs] == list(range(columns))
     for output in found.outputs:
-        assert Counter(round(figure, 6) for figure in said(output.report)) == printed(text, output.column)
+        assert Counter(round(figure, 6) for figure in said(output.report)) == printed(text, output.report.column)
 
 
 def test_every_output_of_every_report_is_there() -> None:
@@ -61,18 +65,16 @@ def test_the_index_names_every_file_and_no_other() -> None:
     outputs = every_output()
     assert {f"{output.path.parent.name}/{output.path.stem}" for output in outputs} == set(published_names())
     for output in outputs:
-        assert output.entry is not None, output.path
-        assert output.entry["report"] == output.path.parent.name
-        assert output.entry["note"]
-        assert len(output.entry.get("rates_rps", [0] * output.columns)) == output.columns
+        assert output.entry.report == output.path.parent.name
+        assert output.entry.note
+        assert len(output.entry.rates_rps) in (0, output.report.columns)
 
 
 def test_a_command_in_the_index_is_the_one_in_the_file() -> None:
-    with_command = [output for output in every_output() if output.entry and "command" in output.entry]
+    with_command = [output for output in every_output() if output.entry.command]
     assert len(with_command) == OUTPUTS_OF["report-1"] + OUTPUTS_OF["report-2"]
     for output in with_command:
-        assert output.entry is not None
-        assert output.report.command == parse_command(output.entry["command"])
+        assert output.report.command == parse_command(output.entry.command)
 
 
 def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
@@ -83,7 +85,7 @@ def test_a_file_of_several_columns_is_asked_for_by_column() -> None:
 
 
 def test_rates_come_from_the_command_or_from_the_index() -> None:
-    offered = {output.path.stem: output.offered_rps for output in every_output() if output.columns == 1}
+    offered = {output.path.stem: output.offered_rps for output in every_output() if output.report.columns == 1}
     assert offered["put"] == 25_000
     assert offered["one-selector-get-15000-1conn"] == 15_000
     assert offered["before-put-1"] is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.audit.audit import audit
-from runners.readers.documents import text_document
+from runners.readers.documents import Document
 from runners.readers.output import FileOutputs, Output
 from runners.readers.outputs import find_outputs, outputs_of
 from runners.readers.table_files import SampleTable
@@ -46,7 +46,7 @@ def test_the_older_table_of_gatling_is_read() -> None:
 > response time 95th percentile                         31 (OK=31     KO=60    )
 > mean requests/sec                                     20 (OK=19.983 KO=0.017 )
 """
-    (output,) = outputs_of(text_document(text)).outputs
+    (output,) = outputs_of(Document(text)).outputs
     assert (output.report.requests, output.report.non_2xx, output.report.requests_per_s) == (1_200, 1, 20)
     assert output.report.latencies.rows == ((0.95, 31_000), (1.0, 412_000))
 
@@ -96,7 +96,7 @@ def test_heys_samples_are_read() -> None:
 
 def test_hey_of_go_1_23_prints_two_per_cent_signs() -> None:
     text = (TOOLS / "hey.txt").read_text(encoding="utf-8").replace("% in ", "%% in ")
-    (output,) = outputs_of(text_document(text)).outputs
+    (output,) = outputs_of(Document(text)).outputs
     assert output.report.latencies.at(0.5) == pytest.approx(51_900)
 
 
@@ -121,7 +121,7 @@ K6 = {
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_the_json_of_k6_is_read(wrapped: bool) -> None:
     metrics = {name: {"values": value} if wrapped else value for name, value in K6["metrics"].items()}
-    (output,) = outputs_of(text_document(json.dumps({"metrics": metrics}))).outputs
+    (output,) = outputs_of(Document(json.dumps({"metrics": metrics}))).outputs
     report = output.report
     assert (report.requests, report.non_2xx, report.requests_per_s, output.connections) == (1_000, 7, 199.0, 20)
     assert report.latencies.rows == ((0.5, 3_000), (0.9, 7_500), (0.95, 9_000), (1.0, 91_000))
@@ -133,11 +133,11 @@ def test_the_json_of_k6_is_read(wrapped: bool) -> None:
 
 def test_damaged_json_of_a_tool_is_named_and_other_json_is_passed_over() -> None:
     text = (TOOLS / "vegeta.json").read_text(encoding="utf-8")
-    (problem,) = outputs_of(text_document(text[:200])).problems
+    (problem,) = outputs_of(Document(text[:200])).problems
     assert "damaged" in problem.text
     for other in ("{}", '{"a": 1}', '{"metrics": {}}', "{ not json", "[1, 2]"):
-        assert outputs_of(text_document(other)).outputs == ()
-        assert outputs_of(text_document(other)).problems == ()
+        assert outputs_of(Document(other)).outputs == ()
+        assert outputs_of(Document(other)).problems == ()
 
 
 _JSON = st.recursive(
@@ -166,14 +166,14 @@ _JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["latencies", "throughput", "requests", "metrics", "spec", "result"]), _JSON))
 def test_no_json_is_an_error(content: dict[str, object]) -> None:
-    audit([outputs_of(text_document(json.dumps(content)))])
+    audit([outputs_of(Document(json.dumps(content)))])
 
 
 @pytest.mark.parametrize("name", ["jmeter-5.6.3.jtl", "hey.csv"])
 @given(st.data())
 def test_a_table_may_be_cut_anywhere(name: str, data: st.DataObject) -> None:
     text = (TOOLS / name).read_text(encoding="utf-8")
-    audit([outputs_of(text_document(text[: data.draw(st.integers(0, len(text)))], Path(name)))])
+    audit([outputs_of(Document(text[: data.draw(st.integers(0, len(text)))], Path(name)))])
 
 
 @given(st.lists(st.floats(0.1, 1e7), min_size=1, max_size=200))
