@@ -50,7 +50,7 @@ def is_open_loop(output: Output) -> bool:
     """Return whether requests leave on a schedule, as of wrk2 or truepace with a rate; true where it is not known."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
-    by_rate = output.tool in ("fortio", TRUEPACE)
+    by_rate = output.tool in ("fortio", "ghz", TRUEPACE)
     return output.offered_rps is not None if by_rate else not facts(output.tool).closed_loop
 
 

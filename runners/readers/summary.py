@@ -112,7 +112,7 @@ class Summary:
             rate = requests / elapsed_s
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
-        offered = figures.get("offered_rps")
+        offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # some scenarios alone have a rate
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(

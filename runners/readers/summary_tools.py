@@ -26,9 +26,9 @@ def take_figures(summary: Summary, match: re.Match[str]) -> None:
 
 
 def failure(summary: Summary, match: re.Match[str]) -> None:
-    """Take an error and how often it came; ghz has counted it as a status, and oha's were in flight at the end."""
+    """Take how often an error came; ghz has counted it as a status, and oha's were in flight at the end."""
     if summary.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
-        summary.failed += int(match[1])
+        summary.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
 
 def named_status(summary: Summary, match: re.Match[str]) -> None:
@@ -187,8 +187,8 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
 
 def _goes_on(summary: Summary, tool: str) -> bool:
     """Return whether a line that could begin a summary belongs to the one that is open."""
-    next_run = tool == "ab" and "elapsed_s" in summary.figures
-    return summary.tool == tool and _CONSOLES[tool].repeated and not next_run
+    console = _CONSOLES[tool]
+    return summary.tool == tool and console.repeated and console.last not in summary.figures
 
 
 def _ends(summary: Summary, text: str) -> bool:

@@ -26,7 +26,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     count, counted = figures.samples(output)
     if count is None:
         return
-    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
+    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if MEDIAN < level < 1}
     enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
     thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
     if not thin:
