@@ -192,7 +192,8 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     if report.threads:
         connections = connections // report.threads * report.threads
     busy = rate * mean / 1e6 / max(1, connections)
-    return WRK2 if busy < IDLE else WRK if BUSY <= busy <= QUEUED else None
+    idle = busy < IDLE and not report.socket_errors  # connections that failed are idle, too
+    return WRK2 if idle else WRK if BUSY <= busy <= QUEUED else None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:

@@ -58,7 +58,8 @@ def _late_responses(output: Output, late: int) -> tuple[str, dict[str, words.Val
 
     Source: wrk.c of wrk 4, `response_complete` and `stats_record`.
     """
-    limit_s = (output.command.timeout_s if output.command else None) or facts(WRK).timeout_s or 0.0
+    limit_s = max(facts(WRK).timeout_s or 0.0, (figures.largest_us(output) or 0.0) / 1e6)  # no recorded one is above it
+    limit_s = (output.command.timeout_s if output.command else None) or limit_s
     requests = output.report.requests or late
     share = min(1.0, late / requests)
     parts = 10.0 ** max(2, math.ceil(-math.log10(share)))  # as finely as the share needs: p92, p99.5

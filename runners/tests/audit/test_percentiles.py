@@ -120,3 +120,14 @@ def test_a_median_rests_on_half_of_the_samples_however_few() -> None:
         ("Requests/sec:    200.00", "Requests/sec:      0.28"),
     )
     assert "beyond p50" not in remarks(few)["SMP001"].seen.text
+
+
+TIMED_OUT = "  Socket errors: connect 0, read 0, write 0, timeout 66\nRequests/sec"
+
+
+@pytest.mark.parametrize(
+    ("largest", "asked", "limit"), [("  9.74s", "", "9.74"), (" 1.74s", "", "2"), ("  9.74s", " --timeout 10s", "10")]
+)
+def test_the_limit_of_time_outs_is_not_below_a_response_that_was_recorded(largest: str, asked: str, limit: str) -> None:
+    late = replaced(CLOSED, ("48.51ms", largest), ("--latency", f"--latency{asked}"), ("Requests/sec", TIMED_OUT))
+    assert f"took over {limit}\N{NO-BREAK SPACE}s" in remarks(late)["ERR004"].seen.text

@@ -343,3 +343,11 @@ def test_samples_that_wrk_added_are_seen_beside_socket_errors_too() -> None:
     added = replaced(CLOSED, ("Latency    10.00ms", "Latency    20.00ms"))
     failed = replaced(added, ("Requests/sec", "  Socket errors: connect 0, read 258, write 0, timeout 0\nRequests/sec"))
     assert {"SUM004", "ERR004"} <= set(remarks(failed))
+
+
+def test_connections_that_failed_are_no_sign_of_a_schedule() -> None:
+    idle = ALIKE.format(requests=24_000, rate=400)
+    failed = replaced(
+        idle, ("Requests/sec", "  Socket errors: connect 0, read 24010, write 0, timeout 40\nRequests/sec")
+    )
+    assert (outputs(idle)[0].tool, outputs(failed)[0].tool) == ("wrk2", None)

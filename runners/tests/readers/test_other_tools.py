@@ -455,3 +455,34 @@ def test_a_tool_that_prints_nought_for_no_response_has_no_median() -> None:
     text = (TOOLS / "autocannon-9.0.0.txt").read_text(encoding="utf-8")
     output = one_of(re.sub(r"\d[\d.]* ms", "0 ms", text))
     assert "TIM002" not in {remark.code for remark in examine([output])}
+
+
+def test_percentiles_of_ghz_with_a_space_before_the_sign_are_read() -> None:
+    text = "Summary:\n  Count:        500\n  Requests/sec: 264.70\n\n  50 % in 75.33 ms\n  99 % in 0.1 s\n"
+    assert one_of(text).report.latencies.rows == ((0.5, 75_330), (0.99, 100_000))
+
+
+def test_an_ab_that_broke_off_is_not_of_the_run_after_it() -> None:
+    broken = "This is ApacheBench, Version 2.3\napr_recv: Connection reset\nTotal of 990 requests completed\n"
+    first, second = outputs_of(text_document(broken + (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8"))).outputs
+    assert (first.report.requests, len(first.report.diagnostics), first.report.latencies.rows) == (990, 2, ())
+    assert second.report.latencies == read("ab-2.4.71").report.latencies
+
+
+def test_the_figures_of_k6_are_read_in_the_order_that_was_asked_for() -> None:
+    text = (
+        "     * default: 500 iterations shared among 10 VUs (maxDuration: 10m0s, gracefulStop: 30s)\n"
+        "     http_req_duration....: min=1ms  avg=18ms med=17ms p(99)=44ms max=60ms count=500\n"
+        "     http_reqs............: 500 364.5/s\n"
+    )
+    report = one_of(text).report
+    assert (report.latencies.at(0.99), report.max_us, report.closed_loop) == (44_000, 60_000, True)
+
+
+def test_a_single_response_is_no_queue() -> None:
+    text = (
+        "Summary report @ 11:42:53(-0800) 2020-11-13\n  Requests completed:  {count}\n  Mean response/sec: 0.4\n"
+        "  Response time (msec):\n    min: 90\n    max: 2451.5\n    median: 1451.5\n  Codes:\n    200: {count}\n"
+    )
+    named = [{remark.code for remark in examine([one_of(text.format(count=count))])} for count in (1, 400)]
+    assert ["RAT002" in codes for codes in named] == [False, True]
