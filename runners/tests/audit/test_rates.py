@@ -339,7 +339,7 @@ def test_an_output_that_does_not_say_its_tool_is_of_that_of_all_others_in_a_docu
     assert [output.tool for output in outputs(f"{HEALTHY}\n{CLOSED}\n{alike}")] == ["wrk2", "wrk", None]
 
 
-def test_samples_that_wrk_added_are_seen_beside_socket_errors_too() -> None:
+def test_samples_that_wrk_added_are_seen_with_socket_errors_too() -> None:
     added = replaced(CLOSED, ("Latency    10.00ms", "Latency    20.00ms"))
     failed = replaced(added, ("Requests/sec", "  Socket errors: connect 0, read 258, write 0, timeout 0\nRequests/sec"))
     assert {"SUM004", "ERR004"} <= set(remarks(failed))
