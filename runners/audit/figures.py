@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 
@@ -50,7 +51,7 @@ def is_open_loop(output: Output) -> bool:
     """Return whether requests leave on a schedule, as of wrk2 or truepace with a rate; true where it is not known."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
-    by_rate = output.tool in ("fortio", TRUEPACE)
+    by_rate = output.tool in ("fortio", "ghz", TRUEPACE)
     return output.offered_rps is not None if by_rate else not facts(output.tool).closed_loop
 
 
@@ -132,6 +133,7 @@ def has_queue(output: Output) -> bool:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
     # a median of a quarter of a maximum above a second stands for a shortfall that is not known
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
+    unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # of fewer no median is one
     return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
 
 

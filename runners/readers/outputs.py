@@ -67,8 +67,8 @@ def outputs_of(document: Document) -> FileOutputs:
         reports = find_in_lines((line.number, line.text) for line in part)
         placed += [(where[cell, report.first_line], report) for report in reports]
     placed.sort(key=lambda at: (at[0], at[1].column))
-    outputs = _outputs(document, placed, where) if placed else ()
-    return FileOutputs(document.path, tuple(outputs), (*document.problems, *problems_of_tables))
+    outputs = tuple(_outputs(document, placed, where)) if placed else ()
+    return FileOutputs(document.path, tuple(_of_one_tool(outputs)), (*document.problems, *problems_of_tables))
 
 
 def _outputs(
@@ -81,7 +81,7 @@ def _outputs(
         last = where[cell, report.last_line]
         if not report.column:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
-            command = _command_above(above) if report.columns > 1 else report.command
+            command = report.command or _command_above(report, above)
             stated = _stated(document.path, above, replace(report, command=command), trails[position])
         report = replace(report, command=command)
         report = replace(report, tool=_tool_of(report, stated))
@@ -133,19 +133,36 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
         return WRK2  # whose calibration was not over
     if stated and abs(rate / stated.rates_rps[0] - 1) <= HELD:
         return WRK2
+    if report.command and report.command.tool == WRK and not report.rate_rps:
+        return WRK  # wrk2 refuses to run without a rate
     if not connections or mean <= 0 or not rate:
         return None
     if report.threads:
         connections = connections // report.threads * report.threads
     busy = rate * mean / 1e6 / max(1, connections)
-    return WRK2 if busy < IDLE else WRK if BUSY <= busy <= QUEUED else None
+    idle = busy < IDLE and not report.socket_errors  # connections that failed are idle, too
+    return WRK2 if idle else WRK if BUSY <= busy <= QUEUED else None
 
 
-def _command_above(above: Sequence[Line]) -> CommandLine | None:
-    for line in reversed(above[-COMMAND_REACH_LINES:]):
-        text = clean(line.text[: LONGEST_LINE + 1])
-        if text.lstrip().startswith("#"):
-            return None
-        if len(text) <= LONGEST_LINE and (command := find_command(text)):
-            return command
+def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
+    """Return the command near above a table, or the nearest with an output's own threads and connections.
+
+    Beyond a heading only one of wrk counts, which has no rate, and which the duration fits too.
+    """
+    asked, table, under = (report.threads, report.connections), report.columns > 1, True
+    if not table and (None in asked or not is_like_wrk(report.tool)):
+        return None
+    for line in reversed(above[-COMMAND_REACH_LINES:] if table else above):
+        under = under and not line.text.lstrip().startswith("#")
+        command = find_command(clean(line.text)) if len(line.text) <= LONGEST_LINE else None
+        if command and (table or (command.threads, command.connections) == asked):
+            of_wrk = (command.rate_rps, command.duration_s) == (None, report.duration_s) and not table
+            return command if under or of_wrk else None
     return None
+
+
+def _of_one_tool(outputs: Sequence[Output]) -> Sequence[Output]:
+    """Return the outputs of a document, those of wrk or wrk2 that do not say which as of the tool of all the others."""
+    known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
+    tool = known.pop() if len(known) == 1 else None
+    return [replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs]

@@ -1,4 +1,4 @@
-"""Tables of percentiles that people made out of outputs: `99.000%    5.99ms    ->    4.37ms`.
+"""Tables of percentiles that people made out of outputs: `99.000%    5.99ms    ->    4.37ms`, or in Markdown.
 
 A column is an output of its own, with nothing but its percentiles.
 """
@@ -19,11 +19,11 @@ _TIME = r"(?:\d{1,12}(?:[.,]\d{1,9})?\s?(?:us|μs|µs|ms|s|m|мкс|мс|с|се
 _LEVEL = r"\d{1,3}(?:[.,]\d{1,6})?"
 _NAMED = rf"(?:[pP]\s?(?P<p>{_LEVEL})|(?P<percent>{_LEVEL})\s?(?:%|th|-?й|-?ый))"
 _ROW = re.compile(
-    rf"^\s*(?:[-*|]\s+)?{_NAMED}\s*[:|]?\s+(?P<times>{_TIME}(?:\s*{_ARROW}\s*{_TIME})+)\s*\|?\s*[;,.]?\s*$"
+    rf"^\s*(?:[-*|]\s+)?{_NAMED}\s*[:|]?\s+(?P<times>{_TIME}(?:\s*(?:{_ARROW}|\|)\s*{_TIME})+)\s*\|?\s*[;,.]?\s*$"
 )
-_SPLIT = re.compile(_ARROW)
+_SPLIT = re.compile(rf"{_ARROW}|\|")
 _BY_WRK2 = re.compile(r"\.\d{3}$")  # as wrk2 prints a percentile: `50.000%`
-_MAYBE = re.compile(r"[>\u2192\u27f6\u21d2]")  # no table is without one of these
+_MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _RUSSIAN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "min": "m"}
 _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")

@@ -108,9 +108,9 @@ class Summary:
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def failure(self, match: re.Match[str]) -> None:
-        """Take an error and how often it came; ghz has counted it as a status, and oha's were in flight at the end."""
+        """Take how often an error came; ghz has counted it as a status, and oha's were in flight at the end."""
         if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
-            self.failed += int(match[1])
+            self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
     def named_status(self, match: re.Match[str]) -> None:
         """Take how many responses of gRPC had a status, which is a name."""
@@ -207,7 +207,7 @@ class Summary:
             rate = requests / elapsed_s
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
-        offered = figures.get("offered_rps")
+        offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # some scenarios alone have a rate
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
@@ -270,8 +270,8 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         anew = tool is not None
         ended = text.lstrip().startswith(("```", "~~~"))
         if summary:
-            next_run = tool == "ab" and "elapsed_s" in summary.figures
-            anew &= summary.tool != tool or not _CONSOLES[summary.tool].repeated or next_run
+            console = _CONSOLES[summary.tool]
+            anew &= summary.tool != tool or not console.repeated or console.last in summary.figures
             ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
         if summary and (anew or ended or index - begin > LONGEST_BLOCK):
             if summary.has(_CONSOLES[summary.tool].proof):

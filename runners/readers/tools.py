@@ -19,13 +19,15 @@ class Console:
     """A summary that a tool prints: how the line may go that begins it, and its lines, after `before`.
 
     A line is a pattern (see summary.py), or a pair of one with figures (`within` a section) or the name of a function.
-    `repeated` where a line that begins it comes again; `proof` names figures of which one must be there too.
+    `repeated` where a line that begins it comes again until the figure `last` came; `proof` names figures, of which it
+    has one.
     """
 
     begins: tuple[str, ...]
     lines: tuple[str | tuple[str, str | dict[str, Any]], ...]
     before: str = r"\s*"
     repeated: bool = False
+    last: str = ""
     proof: str = ""
 
 

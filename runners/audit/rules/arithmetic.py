@@ -189,7 +189,7 @@ def _missing_from_histogram(output: Output) -> Iterator[Seen]:
 def _invented_samples(output: Output) -> Iterator[Seen]:
     """In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9)."""
     rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
-    if output.tool != WRK or not mean or not rate or not connections or output.report.socket_errors:
+    if output.tool != WRK or not mean or not rate or not connections:
         return
     reckoned = connections / mean * 1e6
     if reckoned >= rate * (1 - INVENTED):

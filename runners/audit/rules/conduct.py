@@ -87,8 +87,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
     if short or not lost or lost < 0 or not usual or not requests or lost > WARM_UP_SLACK * usual:
         return
     text = (
-        f"{words.count(lost)} of {words.count(requests)} requests, about the first "
-        f"{words.seconds(lost / usual * figures.warm_up_s(output))}, are in the rate and not in the percentiles"
+        f"{words.count(lost)} of {words.count(requests)} requests, those of the first "
+        f"{words.seconds(figures.warm_up_s(output))}, are in the rate and not in the percentiles"
     )
     yield Seen(output, text, {"left_out": lost, "requests": requests, "recorded": requests - lost})
 
@@ -133,7 +133,7 @@ def _slow_to_open(output: Output) -> Iterator[Seen]:
 
 @rule("RUN009")
 def _other_command(output: Output) -> Iterator[Seen]:
-    command, printed_s = output.report.command, output.report.duration_s
+    command, printed_s = output.report.command, output.report.duration_s or output.report.elapsed_s
     commanded_s = command.duration_s if command else None
     if commanded_s and printed_s and abs(commanded_s / printed_s - 1) > SAME_DURATION and is_like_wrk(output.tool):
         text = f"the command runs for {words.seconds(commanded_s)}, and the output for {words.seconds(printed_s)}"
@@ -145,7 +145,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     count, counted = figures.samples(output)
     if count is None:
         return
-    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if level < 1}
+    left = {level: beyond(count, level) for level, _ in output.report.latencies.rows if MEDIAN < level < 1}
     enough = ENOUGH_BEYOND * (1 - JUST_MISSED)  # as there are beyond p99.99 of 99,989, just below a round number
     thin = {level: few for level, few in left.items() if few < ENOUGH_BEYOND and count * (1 - level) <= enough}
     if not thin:

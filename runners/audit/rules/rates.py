@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -19,6 +20,7 @@ BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
+LEFT_BEHIND = 0.1  # by which what the calibration left behind may miss the longest wait
 ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
 WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but one that waited
@@ -123,7 +125,8 @@ def _bursts(output: Output) -> Iterator[Seen]:
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
-    if not base or not paced or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
+    whole = output.tool != WRK2 or (output.duration_s or math.inf) > figures.WRK2_WARM_UP_S  # else all is warm-up
+    if not (base and paced and whole) or figures.fell_short(output) or figures.has_queue(output) or _began_with(output):
         return
     if upper is not None and median is not None and upper >= BURST * median and upper >= BURST_US:
         level, value = 0.9, upper
@@ -151,10 +154,14 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 
 def _began_with(output: Output) -> float | None:
-    """Return the mean of wrk2's calibration where that is ten times the run's: one backlog, at its beginning."""
+    """Return the mean of wrk2's calibration where that is ten times the run's, or its backlog is the longest wait."""
     known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
-    return first if mean and max(BACKLOG_US, BACKLOG * mean) <= first <= IMPOSSIBLE_US else None
+    left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
+    behind_s = figures.warm_up_s(output) - left_out / offered if left_out is not None and offered else 0.0
+    left_behind = largest is not None and abs(behind_s * 1e6 - largest) <= LEFT_BEHIND * largest
+    begun = mean and max(BACKLOG_US, mean if left_behind else BACKLOG * mean) <= first <= IMPOSSIBLE_US
+    return first if begun else None
 
 
 @rule("RAT009")

@@ -43,12 +43,14 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
     numbers: dict[str, words.Value] = {**evidence}
     if errors.timeout and output.tool == WRK:
         late, of = errors.timeout, requests or errors.timeout
-        limit_s = (output.command.timeout_s if output.command else None) or facts(WRK).timeout_s or 0.0
+        limit_s = max(facts(WRK).timeout_s or 0.0, (figures.largest_us(output) or 0.0) / 1e6)
+        limit_s = (output.command.timeout_s if output.command else None) or limit_s
         share = min(1.0, late / of)
-        known = math.ceil(100 * (1 - share) - 1e-9)
+        parts = 10.0 ** max(2, math.ceil(-math.log10(share)))  # as finely as the share needs: p92, p99.5
+        known = math.ceil(parts * (1 - share) - 1e-9) * 100 / parts
         text += (
             f"; {words.count(late)} of {words.count(of)} responses ({words.percent(share)}) took over "
-            f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known} and above are at least "
+            f"{words.seconds(limit_s)} and are in no percentile of wrk's: p{known:g} and above are at least "
             f"{words.seconds(limit_s)}; the percentiles are of {words.count(of - late)} samples"
         )
         numbers |= {"late": late, "share_late": round(share, 4), "samples": of - late, "known_below": known}
@@ -65,7 +67,7 @@ def _socket_errors(output: Output) -> Iterator[Seen]:
 @rule("ERR006")
 def _other_length(output: Output) -> Iterator[Seen]:
     odd, requests = output.report.odd_length, output.report.requests
-    if odd and requests:
+    if odd and requests and odd > (output.report.non_2xx or 0):  # an error page has another length, too
         share = words.percent(odd / requests)
         text = (
             f"{words.count(odd)} of {words.count(requests)} responses ({share}) count as failed because their length "

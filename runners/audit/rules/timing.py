@@ -126,7 +126,7 @@ def _generator_timer(output: Output) -> Iterator[Seen]:
 def _below_resolution(output: Output) -> Iterator[Seen]:
     median, rows = figures.at(output, 0.5), output.report.latencies.rows
     which, middle_us = ("median", median) if median is not None else ("mean", figures.mean_us(output))
-    if middle_us is None or not 0 <= middle_us <= NEAR_TICKS * figures.TICK_US:
+    if middle_us is None or not 0 <= middle_us <= NEAR_TICKS * figures.TICK_US or not figures.has_latency(output):
         return
     upper = figures.at(output, 0.9) or figures.at(output, 0.95)
     if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runners.audit.rule import Severity
-from runners.tests.audit.planted import remarks
+from runners.tests.audit.planted import outputs, remarks
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY, TOOLS, replaced
 
 
@@ -94,3 +94,40 @@ def test_a_median_of_nothing_is_what_ab_can_print_of_a_fraction(p90_ms: int, nam
     rows = f"Percentage of the requests served within a certain time (ms)\n  50%  0\n  90%  {p90_ms}\n  99%  21\n"
     text = f"This is ApacheBench, Version 2.3\n{ab}Requests per second:    5000.00 [#/sec] (mean)\n\n{rows}"
     assert ("TIM002" in remarks(text)) is named
+
+
+def test_the_columns_of_a_markdown_table_of_percentiles_are_read() -> None:
+    text = (
+        "|          | PUT before | PUT after |\n|----------|---------   |---------  |\n"
+        "| 50.000%  |   11.53ms  |   0.91ms  |\n| 75.000%  |   20.05ms  |   1.18ms  |\n"
+        "| 99.000%  |   76.54ms  |   1.55ms  |\n| timeout% |   3.38e-3  |   13.53   |\n"
+    )
+    before, after = outputs(text)
+    assert (before.report.latencies.at(0.5), after.report.latencies.at(0.99)) == (11_530, 1_550)
+    assert {"SMP002", "TIM002"} <= set(remarks(text))
+
+
+@pytest.mark.parametrize(("late", "named"), [(1_200, "p90"), (66, "p99.5"), (3, "p99.98")])
+def test_the_percentile_from_which_time_outs_hide_the_rest_is_as_fine_as_their_share(late: int, named: str) -> None:
+    line = f"  Socket errors: connect 0, read 0, write 0, timeout {late}\nRequests/sec"
+    assert f"{named} and above" in remarks(replaced(CLOSED, ("Requests/sec", line)))["ERR004"].seen.text
+
+
+def test_a_median_rests_on_half_of_the_samples_however_few() -> None:
+    few = replaced(
+        CLOSED,
+        ("  12000 requests in 1.00m", "  17 requests in 1.00m"),
+        ("Requests/sec:    200.00", "Requests/sec:      0.28"),
+    )
+    assert "beyond p50" not in remarks(few)["SMP001"].seen.text
+
+
+TIMED_OUT = "  Socket errors: connect 0, read 0, write 0, timeout 66\nRequests/sec"
+
+
+@pytest.mark.parametrize(
+    ("largest", "asked", "limit"), [("  9.74s", "", "9.74"), (" 1.74s", "", "2"), ("  9.74s", " --timeout 10s", "10")]
+)
+def test_the_limit_of_time_outs_is_not_below_a_response_that_was_recorded(largest: str, asked: str, limit: str) -> None:
+    late = replaced(CLOSED, ("48.51ms", largest), ("--latency", f"--latency{asked}"), ("Requests/sec", TIMED_OUT))
+    assert f"took over {limit}\N{NO-BREAK SPACE}s" in remarks(late)["ERR004"].seen.text

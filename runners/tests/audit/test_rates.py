@@ -265,3 +265,78 @@ def test_one_backlog_at_the_beginning_is_no_burst() -> None:
 def test_a_thread_rate_alone_is_not_taken_for_that_of_all() -> None:
     cut = "\n".join(HEALTHY.replace("-t1", "-t4").replace("1 threads", "4 threads").splitlines()[:7])
     assert "8 440/s in all" in remarks(cut)["RUN005"].seen.text.replace("\u202f", " ")
+
+
+def test_a_backlog_of_the_calibration_that_is_the_longest_wait_is_no_burst() -> None:
+    """The calibration left 6 800 of 20 080 requests behind, 3.4 s of the rate, and 3.4 s is the longest wait."""
+    began = replaced(
+        HEALTHY,
+        ("mean lat.: 5.199ms", "mean lat.: 1250.199ms"),
+        ("Latency     5.92ms    3.48ms  61.30ms", "Latency   403.00ms  881.48ms    3.40s "),
+        ("90.000%    9.30ms", "90.000%    2.11s"),
+        ("100.000%   61.31ms", "100.000%    3.40s"),
+        ("       99920", "      106720"),
+    )
+    assert {"RAT007", "RAT008"} & set(remarks(began)) == {"RAT008"}
+    later = replaced(began, ("      106720", "       99920"))  # the calibration left nothing behind
+    assert {"RAT007", "RAT008"} & set(remarks(later)) == {"RAT007"}
+
+
+def test_of_a_run_that_is_all_warm_up_no_bursts_are_known() -> None:
+    bursts = replaced(HEALTHY, ("50.000%    5.00ms", "50.000%  900.00us"), ("90.000%    9.30ms", "90.000%   99.30ms"))
+    short = replaced(
+        bursts,
+        ("-d60", "-d10"),
+        ("Running 1m", "Running 10s"),
+        ("120000 requests in 1.00m", "20000 requests in 10.00s"),
+    )
+    assert {"RAT007", "RUN001"} & set(remarks(short)) == {"RUN001"}
+
+
+TEXT_BETWEEN = "".join(f"Step {number}: profile the server.\n\n" for number in range(9))
+
+
+def test_a_command_far_above_an_output_with_its_threads_and_connections_is_its_own() -> None:
+    command, _, printed = HEALTHY.partition("\n")
+    asked = command.replace("-d60", "-d3m")
+    assert "RUN009" in remarks(f"{asked}\n\n{TEXT_BETWEEN}{printed}")
+    assert "RUN009" not in remarks(f"{command}\n\n{TEXT_BETWEEN}{printed}")
+    assert "RUN009" not in remarks(f"{asked.replace('-c8', '-c16')}\n\n{TEXT_BETWEEN}{printed}")
+    assert "RUN009" not in remarks(f"{asked}\n\n## Another load\n\n{TEXT_BETWEEN}{printed}")
+
+
+def test_an_excerpt_says_by_its_elapsed_time_that_the_command_is_of_another_run() -> None:
+    command, _, printed = HEALTHY.partition("\n")
+    excerpt = "".join(line for line in printed.splitlines(keepends=True) if "test @" not in line)
+    assert "RUN009" in remarks(f"{command.replace('-d60', '-d3m')}\n{excerpt}")
+    assert "RUN009" not in remarks(f"{command}\n{excerpt}")
+
+
+def test_a_command_of_wrk_without_a_rate_tells_the_tool_of_its_output_under_another_heading() -> None:
+    text = ALIKE.format(requests=240_000, rate=4_000)
+    asked = "**Command**: `wrk -t 1 -c 8 -d 60s http://localhost:8080`\n\n## Raw output\n\n"
+    assert outputs(f"{asked}{TEXT_BETWEEN}{text}")[0].tool == "wrk"
+    assert {"RAT004", "SUM004"} <= set(remarks(f"{asked}{TEXT_BETWEEN}{text}"))
+    assert outputs(f"{asked.replace('-d 60s', '-d 30s')}{TEXT_BETWEEN}{text}")[0].tool is None
+
+
+@pytest.mark.parametrize("whole", [HEALTHY, CLOSED])
+def test_an_output_that_does_not_say_its_tool_is_of_that_of_all_others_in_a_document(whole: str) -> None:
+    alike = ALIKE.format(requests=240_000, rate=4_000)
+    first, last = outputs(f"{whole}\n{alike}")
+    assert first.tool == last.tool
+    assert [output.tool for output in outputs(f"{HEALTHY}\n{CLOSED}\n{alike}")] == ["wrk2", "wrk", None]
+
+
+def test_samples_that_wrk_added_are_seen_with_socket_errors_too() -> None:
+    added = replaced(CLOSED, ("Latency    10.00ms", "Latency    20.00ms"))
+    failed = replaced(added, ("Requests/sec", "  Socket errors: connect 0, read 258, write 0, timeout 0\nRequests/sec"))
+    assert {"SUM004", "ERR004"} <= set(remarks(failed))
+
+
+def test_connections_that_failed_are_no_sign_of_a_schedule() -> None:
+    idle = ALIKE.format(requests=24_000, rate=400)
+    failed = replaced(
+        idle, ("Requests/sec", "  Socket errors: connect 0, read 24010, write 0, timeout 40\nRequests/sec")
+    )
+    assert (outputs(idle)[0].tool, outputs(failed)[0].tool) == ("wrk2", None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from runners.audit.audit import audit, examine
@@ -344,3 +347,142 @@ def test_a_list_that_an_author_made_of_abs_lines_is_read() -> None:
     (output,) = outputs_of(Document(listed)).outputs
     assert output.report.latencies == read("ab-2.4.71").report.latencies
     assert output.report.non_2xx == read("ab-2.4.71").report.non_2xx
+
+
+AUTOCANNON = """Running 10s test @ http://localhost:3000
+{connections} connections
+
+┌─────────┬──────┬───────┬───────┬───────┬─────────┬────────┬───────┐
+│ Stat    │ 2.5% │ 50%   │ 97.5% │ 99%   │ Avg     │ Stdev  │ Max   │
+├─────────┼──────┼───────┼───────┼───────┼─────────┼────────┼───────┤
+│ Latency │ 2 ms │ {p50} ms │ 30 ms │ 40 ms │ 21.5 ms │ 9.1 ms │ 75 ms │
+└─────────┴──────┴───────┴───────┴───────┴─────────┴────────┴───────┘
+
+Req/Bytes counts sampled once per second.
+
+{requests} requests in 10.05s, 4.2 MB read
+"""
+
+
+def test_each_output_of_a_session_of_autocannon_is_read() -> None:
+    first = AUTOCANNON.format(connections=100, p50=20, requests="47k") + "9k errors (0 timeouts)\n"
+    text = first + AUTOCANNON.format(connections=200, p50=25, requests="52k")
+    one, other = (output.report for output in outputs_of(Document(text)).outputs)
+    assert (one.connections, one.requests, one.non_2xx) == (100, 47_000, 9_000)
+    assert (other.connections, other.requests, other.non_2xx) == (200, 52_000, None)
+    assert (one.latencies.at(0.5), other.latencies.at(0.5)) == (20_000, 25_000)
+
+
+K6_END = """  EXECUTION
+    vus_max..............: {vus} min={vus} max={vus}
+  NETWORK
+    data_received........: 9.6 MB 27 kB/s
+"""
+
+
+def test_each_output_of_a_session_of_k6_is_read() -> None:
+    text = "".join(K6_NOW.format(least="1ms") + K6_END.format(vus=vus) + "$ k6 run again.js\n" for vus in (20, 30))
+    assert [output.connections for output in outputs_of(Document(text)).outputs] == [20, 30]
+
+
+def test_k6_is_an_open_loop_only_where_each_scenario_has_a_rate() -> None:
+    paced = K6_NOW.replace("20 looping VUs for", "200.00 iterations/s for").format(least="1ms")
+    assert "RAT004" not in {remark.code for remark in examine([one_of(paced)])}
+    mixed = one_of(f"     * other: 200.00 iterations/s for 1m0s (maxVUs: 20-50)\n{K6_NOW.format(least='1ms')}")
+    assert {"RAT004", "RAT007"} & {remark.code for remark in examine([mixed])} == {"RAT004"}
+
+
+def test_ghz_is_a_closed_loop_unless_it_has_a_rate() -> None:
+    text = (
+        "Summary:\n  Count:\t40000\n  Total:\t10.00 s\n  Slowest:\t49.65 ms\n  Fastest:\t0.71 ms\n"
+        "  Average:\t7.85 ms\n  Requests/sec:\t4000.00\n\n"
+        "Latency distribution:\n  50% in 7.27 ms\n  99% in 14.51 ms\n\n"
+        "Status code distribution:\n  [OK]\t40000 responses\n"
+    )
+    assert "RAT004" in {remark.code for remark in examine([one_of(text)])}
+    written = (
+        '{"count": 40000, "total": 10000000000, "average": 7850000, "slowest": 49650000, "rps": 400.0,'
+        ' "options": {"rps": 400, "concurrency": 10}, "statusCodeDistribution": {"OK": 40000},'
+        ' "latencyDistribution": [{"percentage": 50, "latency": 7270000}, {"percentage": 99, "latency": 14510000}]}'
+    )
+    (paced,) = outputs_of(Document(written, Path("ghz.json"))).outputs
+    assert "RAT004" not in {remark.code for remark in examine([paced])}
+
+
+FORTIO_CUT = """# target 50% 0.0251004
+# target 99.9% 0.0815562
+Code  -1 : {lost} (0.0 %)
+Code 200 : {good} (100.0 %)
+All done {calls} calls (plus 1 warmup) 37.373 ms avg, 26.8 qps
+
+"""
+
+
+def test_what_of_fortios_outputs_people_keep_is_read() -> None:
+    text = FORTIO_CUT.format(lost=9, good=1_791, calls=1_800) + FORTIO_CUT.format(lost=3, good=5_000, calls=5_003)
+    one, other = outputs_of(Document(text)).outputs
+    assert (one.report.requests, one.report.non_2xx, one.report.latencies.at(0.999)) == (1_800, 9, 81_556.2)
+    assert (other.report.requests, other.report.non_2xx) == (5_003, 3)
+    assert {"RAT004", "ERR001", "SMP001"} <= {remark.code for remark in examine([one])}
+    paced = (
+        f"Sleep times : count 99 avg 0.9 +/- 0.02 min 0.9 max 1 sum 95\n{FORTIO_CUT.format(lost=0, good=9, calls=9)}"
+    )
+    assert "RAT004" not in {remark.code for remark in examine([one_of(paced)])}
+
+
+def test_ab_that_doubts_its_own_result_is_repeated() -> None:
+    text = (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8")
+    doubt = "WARNING: The median and mean for the processing time are not within a normal deviation\n"
+    line = next(line for line in text.splitlines() if "Percentage of the requests" in line)
+    assert "RUN003" not in {remark.code for remark in examine([one_of(text)])}
+    assert "RUN003" in {remark.code for remark in examine([one_of(text.replace(line, f"{doubt}{line}"))])}
+
+
+def test_an_error_page_is_no_varying_page_of_ab() -> None:
+    text = (
+        "Concurrency Level:      10\nTime taken for tests:   2.000 seconds\nComplete requests:      1000\n"
+        "Failed requests:        {odd}\n   (Connect: 0, Receive: 0, Length: {odd}, Exceptions: 0)\n"
+        "Non-2xx responses:      300\nRequests per second:    500.00 [#/sec] (mean)\n"
+    )
+    named = {
+        odd: {remark.code for remark in examine([one_of(text.format(odd=odd))])} & {"ERR001", "ERR006"}
+        for odd in (300, 400)
+    }
+    assert named == {300: {"ERR001"}, 400: {"ERR001", "ERR006"}}
+
+
+def test_a_tool_that_prints_nought_for_no_response_has_no_median() -> None:
+    text = (TOOLS / "autocannon-9.0.0.txt").read_text(encoding="utf-8")
+    output = one_of(re.sub(r"\d[\d.]* ms", "0 ms", text))
+    assert "TIM002" not in {remark.code for remark in examine([output])}
+
+
+def test_percentiles_of_ghz_with_a_space_before_the_sign_are_read() -> None:
+    text = "Summary:\n  Count:        500\n  Requests/sec: 264.70\n\n  50 % in 75.33 ms\n  99 % in 0.1 s\n"
+    assert one_of(text).report.latencies.rows == ((0.5, 75_330), (0.99, 100_000))
+
+
+def test_an_ab_that_broke_off_is_not_of_the_run_after_it() -> None:
+    broken = "This is ApacheBench, Version 2.3\napr_recv: Connection reset\nTotal of 990 requests completed\n"
+    first, second = outputs_of(Document(broken + (TOOLS / "ab-2.4.71.txt").read_text(encoding="utf-8"))).outputs
+    assert (first.report.requests, len(first.report.diagnostics), first.report.latencies.rows) == (990, 2, ())
+    assert second.report.latencies == read("ab-2.4.71").report.latencies
+
+
+def test_the_figures_of_k6_are_read_in_the_order_that_was_asked_for() -> None:
+    text = (
+        "     * default: 500 iterations shared among 10 VUs (maxDuration: 10m0s, gracefulStop: 30s)\n"
+        "     http_req_duration....: min=1ms  avg=18ms med=17ms p(99)=44ms max=60ms count=500\n"
+        "     http_reqs............: 500 364.5/s\n"
+    )
+    report = one_of(text).report
+    assert (report.latencies.at(0.99), report.max_us, report.closed_loop) == (44_000, 60_000, True)
+
+
+def test_a_single_response_is_no_queue() -> None:
+    text = (
+        "Summary report @ 11:42:53(-0800) 2020-11-13\n  Requests completed:  {count}\n  Mean response/sec: 0.4\n"
+        "  Response time (msec):\n    min: 90\n    max: 2451.5\n    median: 1451.5\n  Codes:\n    200: {count}\n"
+    )
+    named = [{remark.code for remark in examine([one_of(text.format(count=count))])} for count in (1, 400)]
+    assert ["RAT002" in codes for codes in named] == [False, True]
