@@ -1,7 +1,6 @@
 """The headings above an output, and the offered rate that a line above it or a file's name gives.
 
-Read from numbers and units, so in any language; what is not recognised is not known, never guessed. A rate on a command
-line always wins over one above the output, and a file's name is the last resort.
+Read from numbers and units, so in any language. A command line's rate comes first, a file's name is the last resort.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
         run_rows.append(_run(folder, name, manifest))
         step_rows += rows
         step_folders += [(name, step) for step in steps]
-    connection = _connection()
+    connection = duckdb.connect().execute("SET TimeZone = 'UTC'")
     for view, rows in (("runs", run_rows), ("steps", step_rows)):
         columns = _FORM["columns"][view]
         connection.register(view, pd.DataFrame(rows, columns=list(columns)).astype(columns))
@@ -106,12 +106,6 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
     for view, sql in _FORM["views"].items():
         connection.execute(f"CREATE VIEW {view} AS {sql.replace('LEAST_SHARE', str(LEAST_SHARE))}")
     return History(connection, tuple(unreadable), tuple(step_folders))
-
-
-def _connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
@@ -255,7 +249,7 @@ def open_dataset(folder: Path) -> History:
         raise PlanError(str(folder), "it is no data set", "write one: lab dataset FOLDER") from error
     if not about.get("figures"):
         return history_of(())
-    connection = _connection()
+    connection = duckdb.connect().execute("SET TimeZone = 'UTC'")
     types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
     source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"
     connection.execute(f"CREATE VIEW measurements AS FROM {source}")

@@ -1,8 +1,7 @@
 """ERR: error counts that the script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` is a combined Tausworthe generator (P. L'Ecuyer, 1999, Mathematics of Computation 68), and starts
-from constants unless a script seeds it. It is linear over GF(2), so that many lanes of a long sequence are drawn at
-once from first states that a matrix gives (H. Haramoto et al., *Efficient jump ahead*, INFORMS J. Comput. 20, 2008).
+LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts from constants unless it is seeded. Its
+sequence is drawn in lanes at once, from states by a matrix (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
 from __future__ import annotations
