@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from msgspec.structs import replace as record_with
 
@@ -211,7 +213,7 @@ NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
 WORDS = 0.35  # of the height of the curves, above them: room for what happened
-MOST_BARS = 120  # seconds of a load whose responses are drawn as a bar a second
+MOST_BARS = 30  # seconds of a load whose responses are drawn as a bar a second
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -338,7 +340,8 @@ def _responses(axes: Axes, step: Step) -> float:
     if len(rows) > MOST_BARS:
         edges = [*rows["t_s"], float(rows["t_s"].max()) + 1]
         axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
-        axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
+        if failed.any():
+            axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
     else:
         axes.bar(
             middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good"
@@ -367,9 +370,17 @@ def lanes_of(seen: Attribution) -> list[Share]:
 
 
 def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
-    spans = ((spike.begin_s, spike.end_s) for spike in seen.tail.spikes)
-    for begin_s, end_s in _merged(spans, LEAST_WIDTH * seen.tail.length_s):
-        axes.axvspan(begin_s, end_s, color=MARK, linewidth=0, zorder=0, label=label)
+    spans = _merged(((spike.begin_s, spike.end_s) for spike in seen.tail.spikes), LEAST_WIDTH * seen.tail.length_s)
+    _rectangles(axes, spans, (0, 1), color=MARK, zorder=0, label=label, transform=axes.get_xaxis_transform())
+
+
+def _rectangles(axes: Axes, spans: Sequence[tuple[float, float]], ends: tuple[float, float], **drawn: Any) -> None:
+    """Draw spans of time between two heights, as one shape."""
+    low, high = ends
+    corners = [[(begin, low), (begin, high), (end, high), (end, low), (begin, low)] for begin, end in spans]
+    if corners:
+        shape = Path.make_compound_path(*(Path(four, closed=True) for four in corners))
+        axes.add_patch(PathPatch(shape, linewidth=0, **drawn))
 
 
 def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
@@ -389,8 +400,8 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
     _spikes(axes, seen)
     for row, share in enumerate(lanes):
         spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
-        bars = [(begin, end - begin) for begin, end in _merged(spans, least_s)]
-        axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=NAMED if share.named else NOT_NAMED, linewidth=0)
+        merged, colour = _merged(spans, least_s), NAMED if share.named else NOT_NAMED
+        _rectangles(axes, merged, (row - 0.36, row + 0.36), color=colour, transform=axes.transData)
     labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
     style.rows(axes, labels, 8)
     for text, share in zip(axes.get_yticklabels(), lanes, strict=True):

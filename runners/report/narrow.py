@@ -10,8 +10,9 @@ from matplotlib.ticker import MaxNLocator
 from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
 
 WIDTH_IN = 4.3
-ROW_IN = 0.2  # a row's label above it
-ABOVE = 0.4  # of a row, from its middle to its label
+LINE_IN, ROW_IN = 0.17, 0.2  # of a heading's further line, and of a row's label above it
+ABOVE = 0.44  # of a row, from its middle to its label
+SHRUNK = 0.8  # panels that stood beside each other
 MOST_TICKS = 4
 LETTERS = 8.0  # points of the labels of rows
 
@@ -22,15 +23,14 @@ def narrowed(figure: Picture) -> Picture:
     if figure.get_figwidth() == WIDTH_IN:
         return figure
     shown = [axes for axes in figure.axes if axes.get_visible()]
-    height_in = figure.get_figheight()
-    columns = _below_each_other(figure, shown)
     lines = len(broken(figure.get_suptitle(), WIDTH_IN)) - figure.heading_lines
-    height_in *= max(1.0, 0.8 * columns)
-    height_in += 0.17 * lines + sum(map(_labels_above_rows, shown))
+    height_in = _below_each_other(figure, shown) + LINE_IN * lines
     figure.set_size_inches(WIDTH_IN, height_in)
     figure.headed(figure.get_suptitle(), figure.alt)
     for axes in shown:
         _texts(axes)
+        for line in axes.lines:
+            line.get_path().simplify_threshold = 1.0  # of a point, for what is drawn smaller
     for old in list(figure.legends):
         old.remove()
         legend(figure, 3, LETTERS, figure.handles)
@@ -38,18 +38,21 @@ def narrowed(figure: Picture) -> Picture:
     return figure
 
 
-def _below_each_other(figure: Picture, shown: list[Axes]) -> int:
-    """Put the columns of a grid below each other; return how many there were."""
-    specs = [(axes, spec) for axes in shown if (spec := axes.get_subplotspec()) is not None]
-    columns = max((spec.get_gridspec().ncols for _, spec in specs), default=1)
-    if columns > 1:
-        specs.sort(key=lambda pair: (pair[1].colspan.start, pair[1].rowspan.start))
-        ratios = [np.asarray(spec.get_gridspec().get_height_ratios())[spec.rowspan.start] for _, spec in specs]
-        grid = GridSpec(len(specs), 1, figure=figure, height_ratios=ratios)
-        for row, (axes, _) in enumerate(specs):
-            axes.set_subplotspec(grid[row, 0])
+def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
+    """Put all panels below each other, with room for the labels of their rows; return the height of all in inches."""
+    specs = {axes: spec for axes in shown if (spec := axes.get_subplotspec()) is not None}
+    columns = max(spec.get_gridspec().ncols for spec in specs.values())
+    heights_in = dict[Axes, float]()
+    for axes in sorted(shown, key=lambda axes: (specs[axes].colspan.start, specs[axes].rowspan.start)):
+        ratios = np.asarray(specs[axes].get_gridspec().get_height_ratios(), float)
+        share = float(ratios[specs[axes].rowspan.start] / ratios.sum()) * (SHRUNK if columns > 1 else 1.0)
+        heights_in[axes] = share * figure.get_figheight() + _labels_above_rows(axes)
+    grid = GridSpec(len(shown), 1, figure=figure, height_ratios=list(heights_in.values()))
+    for row, axes in enumerate(heights_in):
+        axes.set_subplotspec(grid[row, 0])
+        if columns > 1:
             axes.tick_params(labelleft=True)
-    return columns
+    return sum(heights_in.values())
 
 
 def _labels_above_rows(axes: Axes) -> float:
@@ -81,6 +84,9 @@ def _texts(axes: Axes) -> None:
         axes.set_title("\n".join(broken(title.replace("\n", " "), 0.85 * WIDTH_IN)), fontsize=9.5, loc="left")
     axes.set_xlabel("\n".join(broken(label.replace("\n", " "), 0.95 * WIDTH_IN)), fontsize=LETTERS)
     axes.tick_params(axis="x", labelsize=7.5)
+    if axes.xaxis.get_gid() == "percentile":  # 0 % stands too near to 50 %
+        labels = [label.get_text().removesuffix(" %") for label in axes.get_xticklabels()]
+        axes.set_xticks(axes.get_xticks(), ["", *labels[1:]])
     ticks = axes.xaxis.get_major_locator()
     if isinstance(ticks, MaxNLocator):
         ticks.set_params(nbins=MOST_TICKS)

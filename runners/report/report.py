@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,17 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
     return {figure.anchor: style.svg(figure, figure.anchor) for figure in figures}
 
 
-def in_page(figures: Iterable[Picture], drawn: Mapping[str, str]) -> dict[str, tuple[Markup, Markup]]:
-    """Return figures for a wide and for a narrow page, by their anchors; their pictures are the narrow ones then."""
-    narrow = {figure.anchor: style.svg(narrowed(figure), f"{figure.anchor}-narrow") for figure in figures}
+def in_page(
+    figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
+) -> dict[str, tuple[Markup, Markup]]:
+    """Return figures for a wide and for a narrow page, by their anchors; their pictures are the narrow ones then.
+
+    Those that a page has `folded` are drawn once, so that it stays small.
+    """
+    narrow = {
+        figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
+        for figure in figures
+    }
     # matplotlib escapes what it draws
     return {name: (Markup(drawn[name]), Markup(text)) for name, text in narrow.items()}  # noqa: S704
 
@@ -132,7 +140,8 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
     """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
     page_template = environment().get_template("report.html.j2")
-    svg, html = in_page(page.figures, drawn), ""
+    folded = {figure.anchor for part in page.appendix for figure in part.figures}
+    svg, html = in_page(page.figures, drawn, folded), ""
     for least_share in LEAST_SHARES:
         html = page_template.render(
             **_context(page),

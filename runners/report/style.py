@@ -216,12 +216,12 @@ def svg(figure: Figure, name: str) -> str:
     # the size comes from the page; the view box keeps the proportions
     text = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", text, count=1)
     text = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", text, count=1)
-    text = _PLACES.sub(lambda places: _LONG.sub(lambda number: f"{float(number[0]):.2f}", places[0]), text)
+    text = _PLACES.sub(lambda places: _LONG.sub(lambda number: f"{float(number[0]):.1f}", places[0]), text)
     return "".join(line.strip() + "\n" for line in text.splitlines())
 
 
-#: Attributes with coordinates, and numbers in them with more digits than a hundredth of a point takes.
-_PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{3,}")
+#: Attributes with coordinates, and numbers in them with more digits than a tenth of a point takes.
+_PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{2,}")
 
 
 def plain(text: object, limit: int = 90) -> str:
