@@ -98,7 +98,7 @@ class Picture(Figure):
 
     def headed(self, heading: str, alt: str = "") -> Picture:
         """Return the same with its result as a heading, and in words: `alt`, or what the heading says."""
-        lines = broken(heading, (1 - HEADING_X) * self.get_figwidth())
+        lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
         self.heading_lines = len(lines)
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.alt = alt or f"{heading}."
