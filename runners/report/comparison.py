@@ -54,7 +54,7 @@ def drawn(
     side = _side([ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)])
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
-        style.beside(axes, "not compared" if row.refused else row.change, index, colour=colour)
+        style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
         if row.refused:
             continue  # what is not compared has no bar
         lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))

@@ -12,7 +12,7 @@ from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
 WIDTH_IN = 4.3
 LINE_IN, ROW_IN = 0.17, 0.2  # of a heading's further line, and of a row's label above it
 ABOVE = 0.44  # of a row, from its middle to its label
-SHRUNK = 0.8  # panels that stood beside each other
+SHRUNK = 0.8  # of a panel that stood next to another
 MOST_TICKS = 4
 LETTERS = 8.0  # points of the labels of rows
 

@@ -147,7 +147,7 @@ def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
     axes.yaxis.set_gid(ROWS)
 
 
-def beside(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: str = INK) -> None:
+def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: str = INK) -> None:
     """Write a value to the right of a row."""
     axes.annotate(
         text, (1, row), (5, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=fontsize,

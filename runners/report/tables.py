@@ -106,13 +106,12 @@ class Section:
     graphs: tuple[FlameGraph, ...] = ()
 
     @classmethod
-    def of(cls, anchor: str, *contents: Picture | Table, text: str | None = None, **values: object) -> Section:
-        """Return a section by its anchor, title and text as sections.toml has them; `values` stand for its braces."""
+    def of(cls, anchor: str, *contents: Picture | Table, text: str | None = None) -> Section:
+        """Return a section by its anchor, with its title and, unless another is given, its text of sections.toml."""
         own = PROSE[anchor]
         figures = tuple(content for content in contents if not isinstance(content, Table))
         shown_tables = tuple(content for content in contents if isinstance(content, Table))
-        fixed = own.get("text", "").format(**values) if text is None else text
-        return cls(anchor, own["title"], fixed, figures, shown_tables)
+        return cls(anchor, own["title"], own.get("text", "") if text is None else text, figures, shown_tables)
 
     @property
     def empty(self) -> bool:

@@ -138,7 +138,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
         axes.plot([value.low, value.high], [y, y], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
         axes.scatter([value.value], [y], s=38, facecolor=face, edgecolor=colour, linewidths=1.5, zorder=3)
     text = f"{tables.latency(p50.value)}  /  {tables.latency(p99.value)}"
-    style.beside(axes, text, y, 8)
+    style.row_value(axes, text, y, 8)
 
 
 @style.styled
