@@ -20,7 +20,7 @@ LETTERS = 8.0  # points of the labels of rows
 @styled
 def narrowed(figure: Picture) -> Picture:
     """Return the same figure, laid out for a narrow page; what it was before is gone."""
-    if figure.get_figwidth() == WIDTH_IN:
+    if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # an empty one says a few words
         return figure
     shown = [axes for axes in figure.axes if axes.get_visible()]
     lines = len(broken(figure.get_suptitle(), WIDTH_IN)) - figure.heading_lines
