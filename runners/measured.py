@@ -144,7 +144,7 @@ class Measured:
     @property
     def figures(self) -> tuple[Picture | FlameGraph, ...]:
         """The figures and then the flame graphs that the report has of these steps."""
-        pictures = [shown.picture for section in self.sections for shown in section.figures]
+        pictures = [picture for section in self.sections for picture in section.figures]
         return (*pictures, *(graph for section in self.sections for graph in section.graphs))
 
     @property

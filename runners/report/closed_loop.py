@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from runners import words
@@ -17,7 +16,7 @@ from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import spectrum
-from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.report.tables import PROSE, Section, Table
 from runners.results import loops
 from runners.results.loops import Loop
 
@@ -27,13 +26,8 @@ def curve_section(run: Run) -> Section | None:
     chosen = curves_of(loops.of_run(run))
     if not chosen:
         return None
-    steps = [loop.step for loop in chosen]
-    shown = with_spectra(loops.CURVES, loop_curves(steps, instrument.floor_before(run.steps)), steps)
-    text = (
-        "A connection sends its next request when the response to the last one has come. What is late is late by the "
-        "timer of the client's delayed acknowledgement, on any number of threads; with TCP_NODELAY nothing waits."
-    )
-    return Section("delay", "Where the responses lie", text, (shown,))
+    picture = loop_curves(chosen, instrument.floor_before(run.steps))
+    return Section.of("delay", picture.at(loops.CURVES))
 
 
 def rate_section(run: Run) -> Section | None:
@@ -41,13 +35,7 @@ def rate_section(run: Run) -> Section | None:
     measured = loops.of_run(run)
     if not measured:
         return None
-    own = ("stage", "name", "connections", "rate_rps", "median_us", "completed", "non_2xx")
-    rows = [(loop.step.name, *(getattr(loop, field) for field in own)) for loop in measured]
-    columns = ["step", "stage", "loop", "connections", "achieved_rps", "p50_us", "completed", "non_2xx"]
-    picture = loop_rates([loop.step for loop in measured], published_of(loops.REPORT))
-    shown = Shown(loops.RATES, picture, pd.DataFrame(rows, columns=columns))
-    text = "A loop that waits completes one request per wait on each connection, whatever the server's threads do."
-    return Section("rates-of-loops", "Threads, connections, executors", text, (shown,))
+    return Section.of("rates-of-loops", loop_rates(measured, published_of(loops.REPORT)).at(loops.RATES))
 
 
 def counter_section(run: Run) -> Section | None:
@@ -63,17 +51,7 @@ def counter_section(run: Run) -> Section | None:
         for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
     )  # fmt: skip
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
-    note = (
-        "From /proc/net/netstat and /proc/net/snmp just before and after each loop; they count every connection of the "
-        "machine, also the lab's own request for the server's status. A request that waits takes one more segment: the "
-        "lone acknowledgement of the head, for which the body waits."
-    )
-    return Section(
-        loops.COUNTERS,
-        "The kernel's evidence",
-        "A packet capture would show each lone acknowledgement. The kernel counts them, and anyone may read that.",
-        tables=(Table("Counters of TCP", head, rows, note),),
-    )
+    return Section.of(loops.COUNTERS, Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"]))
 
 
 def error_section(run: Run) -> Section | None:
@@ -86,13 +64,8 @@ def error_section(run: Run) -> Section | None:
     )
     if not rows:
         return None
-    text = (
-        "Nothing seeds LuaJIT's random numbers, so every thread of every run draws the same, and how many of them ask "
-        "for an absent key is known before the server is started."
-    )
     head = ("loop", "requests", "404", "by the script's numbers")
-    table = Table("GET on a store with and without the keys", head, rows)
-    return Section(loops.ERRORS, "Where the errors come from", text, tables=(table,))
+    return Section.of(loops.ERRORS, Table("GET on a store with and without the keys", head, rows))
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
@@ -129,15 +102,8 @@ def published_section(run: Run) -> Section | None:
             missed = _missed(loop, output, next(iter(loops.find(measured, "nodelay", other, loop.connections)), None))
         rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
     head = ("run", "published", "reproduced", "what the authors missed")
-    note = (
-        "before: dispatcher thread; after: cached pool; then threads and connections. Published: wrk, one minute each, "
-        "JDK 8 in a virtual machine, each run once. Reproduced: our generator in closed loop, JDK 17, same scripts' "
-        "draws, times as the appendix says. Shorter runs have fewer requests, so fewer 404s; their share is the same. "
-        f"A p99 stands where {facts.ENOUGH_BEYOND} samples or more lie beyond it."
-    )
-    table = Table("Every published run", head, tuple(rows), note, numeric=False)
-    title = "Published, reproduced, and what the authors missed"
-    return Section(loops.TABLE, title, tables=(table,))
+    note = PROSE[loops.TABLE]["note"].format(enough=facts.ENOUGH_BEYOND)
+    return Section.of(loops.TABLE, Table("Every published run", head, tuple(rows), note, numeric=False))
 
 
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:
@@ -173,15 +139,9 @@ def curves_of(measured: Sequence[Loop]) -> list[Loop]:
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
-def _loops(steps: Sequence[Step]) -> list[Loop]:
-    return [Loop.of(step) for step in steps if step.kind == loops.KIND and not step.profiled and facts.quotable(step)]
-
-
-def loop_curves(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
+def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
     """Draw PUT's spectra in closed loop on the fewest connections; `floor`, taken at a rate, is a thin line."""
-    chosen = curves_of(_loops(steps))
-    if not chosen:
-        return style.empty("no loop to draw")
+    chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
     labels = {loop.step.name: loop.title for loop in chosen}
@@ -194,26 +154,30 @@ def per_connection(measured: Sequence[Loop]) -> str:
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
         rates = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
         if rates:
-            low, high = (f"{rps:.1f}/s" if rps < 100 else words.rate(rps) for rps in (min(rates), max(rates)))
-            parts.append(f"{low if low == high else f'{low} to {high}'} for {what}")
+            written = words.span(rates, lambda rps: f"{rps:.1f}/s" if rps < 100 else words.rate(rps))
+            parts.append(f"{written} for {what}")
     return words.listed(parts) or "nothing was measured"
 
 
 @style.styled
-def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None = None) -> style.Picture:
+def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
     """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
-    measured = _loops(steps)
-    panels_of = [group for group in RATE_LOOPS if any(loop.name in group for loop in measured)]
-    if not panels_of:
-        return style.empty("no loop to draw")
+    panels_of = [own for group in RATE_LOOPS if (own := [loop for loop in measured if loop.name in group])]
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]
-    named: set[str] = set()
-    for axes, group in zip(panels, panels_of, strict=True):
-        own = [loop for loop in measured if loop.name in group]
-        for stage, name in dict.fromkeys((loop.stage, loop.name) for loop in own):
-            _line(axes, loops.find(measured, stage, name), named)
-        _published(axes, own, published or {}, named)
+    for axes, own in zip(panels, panels_of, strict=True):
+        for (stage, name), loops_of_line in facts.grouped(own, lambda loop: (loop.stage, loop.name)).items():
+            line = sorted(loops_of_line, key=lambda loop: loop.connections)
+            axes.plot(
+                [loop.connections for loop in line], [loop.rate_rps for loop in line], markersize=6,
+                color=style.colour_of(stage), linestyle=DASHES.get(stage, "-"), label=line[0].title,
+                marker="x" if name == "get-few" else MARKERS.get(stage, "o"),
+            )  # fmt: skip
+        there = [loop for loop in own if loop.published in published]
+        rates = [published[str(loop.published)].requests_per_s or math.nan for loop in there]
+        place: dict[str, Any] = {"color": style.INK, "zorder": 4, "label": "published, before and after"}
+        if there:
+            axes.scatter([loop.connections for loop in there], rates, marker="+", s=110, **place)
         counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -222,36 +186,10 @@ def loop_rates(steps: Sequence[Step], published: dict[str, ConsoleReport] | None
         axes.set_xlim(min(counts) / 1.4, max(counts) * 1.4)
         axes.yaxis.set_major_formatter(style.axis_count)
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_title(_name_of(group[0]).split(" ")[0], fontsize=9.5, pad=4)
+        axes.set_title(_name_of(own[0].name).split(" ")[0].rstrip(","), fontsize=9.5, pad=4)
         axes.set_xlabel("connections (and threads)")
     panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     style.legend(figure, 3, 8)
     heading = f"Requests per second and connection: {per_connection(measured)}"
     return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")
-
-
-def _line(axes: Axes, group: Sequence[Loop], named: set[str]) -> None:
-    rows = sorted((loop.connections, loop.rate_rps) for loop in group if math.isfinite(loop.rate_rps))
-    if not rows:
-        return
-    title, stage = group[0].title, group[0].stage
-    axes.plot(
-        *zip(*rows, strict=True), color=style.colour_of(stage), linestyle=DASHES.get(stage, "-"),
-        marker="x" if group[0].name == "get-few" else MARKERS.get(stage, "o"), markersize=6,
-        label=None if title in named else title,
-    )  # fmt: skip
-    named.add(title)
-
-
-def _published(axes: Axes, group: Sequence[Loop], published: dict[str, ConsoleReport], named: set[str]) -> None:
-    points = [
-        (loop.connections, published[loop.published].requests_per_s or math.nan)
-        for loop in group
-        if loop.published in published
-    ]
-    if points:
-        label = None if "published" in named else "published, before and after"
-        x, y = zip(*points, strict=True)
-        axes.scatter(x, y, marker="+", s=110, color=style.INK, zorder=4, label=label)
-        named.add("published")

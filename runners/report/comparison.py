@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -22,7 +21,7 @@ from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
 from runners.readers.run import Run
 from runners.report import style
 from runners.report.sentences import refusal_words
-from runners.report.tables import Section, Shown, Table
+from runners.report.tables import PROSE, Section, Table
 from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
 
@@ -55,10 +54,7 @@ def drawn(
     side = _side([ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)])
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
-        axes.annotate(
-            "not compared" if row.refused else row.change, (1.0, index), (5, 0), axes.get_yaxis_transform(),
-            "offset points", va="center", fontsize=7.5, color=colour, annotation_clip=False,
-        )  # fmt: skip
+        style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
         if row.refused:
             continue  # what is not compared has no bar
         lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
@@ -76,9 +72,7 @@ def drawn(
     axes.set_xlim(1 / side, side)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_yticks(range(len(rows)), labels or [row.quantity.label for row in rows], fontsize=8)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+    style.rows(axes, labels or [row.quantity.label for row in rows], 8)
     axes.xaxis.set_major_formatter(_tick)
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
@@ -111,51 +105,15 @@ def _side(ratios: Sequence[float]) -> float:
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
-TEXTS = {
-    Form.REQUESTS: (
-        "Each start has fresh servers of all treatments, up at once. One schedule offers each request to one of them, "
-        "in a balanced random order, so that what disturbs the machine disturbs all alike; a second process of the "
-        "baseline is the control. A closed-loop rate is that of each server alone."
-    ),
-    Form.SLICES: (
-        "Each start has fresh servers, up at once. One of them is loaded in closed loop while the others are idle, for "
-        "a short slice of time, then another, in a random order; a second process of the baseline is the control. CPU "
-        "time is what a server used in the slices of others too."
-    ),
-}
-INTERVALS = (
-    "Intervals are over starts, with the variance of all treatments and Dunnett's bounds; only that of the "
-    "primary quantity accounts for the number of comparisons, so of the others a few may differ by chance."
-)
-RESPONDING = (
-    "Request threads read, handle and write requests; what background threads take (compilers, collectors, flushes, "
-    "compaction) comes in bursts and stands apart, and is in the CPU time of all threads."
-)
 FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
 
 
 def _texts(block: Comparison) -> list[str]:
     """Return how a block was compared, a paragraph a part."""
-    apart = [RESPONDING] if block.row(BACKGROUND_CPU) else []
+    own = PROSE["interleaved"]
+    apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
     lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
-    return [TEXTS[block.form], *lasting, *apart, INTERVALS]
-
-
-def data(comparison: Comparison) -> pd.DataFrame:
-    """Return a row a quantity, treatment and start (empty without starts): `ratio` to the baseline, and its change.
-
-    `baseline` and `value` are geometric means of all starts, or runs; `change`, `low`, `high` shares of the baseline.
-    """
-    rows = [*comparison.rows, *comparison.control]
-    return pd.DataFrame(
-        {
-            "quantity": row.quantity.name, "treatment": row.treatment, "start": start, "ratio": ratio,
-            "baseline": row.baseline_value, "value": row.treatment_value, "change": row.ratio - 1,
-            "low": row.low - 1, "high": row.high - 1,
-        }
-        for row in rows
-        for start, ratio in enumerate(comparison.dots.get((row.quantity.name, row.treatment), (math.nan,)), 1)
-    )  # fmt: skip
+    return [own[block.form.value], *lasting, *apart, own["intervals"]]
 
 
 def title(comparison: Comparison) -> str:
@@ -283,10 +241,10 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
         texts = [words.sentence(errors)] if (errors := failing(block)) else []
         fresh = [text for text in _texts(block) if text not in shown_before]
         shown_before.update(fresh)
-        place, rows, text = anchor(block.name), data(block), " ".join([*texts, *fresh])
-        figures = [Shown(place, picture(block, whole=False), rows)]
+        place, text = anchor(block.name), " ".join([*texts, *fresh])
+        figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):
-            figures.append(Shown(f"{place}{WHOLE}", picture(block), rows))
+            figures.append(picture(block).at(f"{place}{WHOLE}"))
         heading = f"Treatments {FORMS[block.form]}: {block.name}"
         yield Section(f"{place}-section", heading, text, tuple(figures), (table(block, MOST_ROWS),))
 

@@ -35,7 +35,8 @@ from runners.report.sections import (
     shared_response_sections,
     store_sections,
 )
-from runners.report.tables import Section, Shown, Table
+from runners.report.style import Picture
+from runners.report.tables import Section, Table
 from runners.report.validation import ANCHOR as TWO_GENERATORS
 from runners.report.validation import BUILDERS as INSTRUMENT
 from runners.report.validation import consoles, left_out, two_generators_section
@@ -108,7 +109,7 @@ class Document:
         return (self.curves, *(question.shown for question in self.questions), *self.sections, *self.appendix)
 
     @property
-    def figures(self) -> tuple[Shown, ...]:
+    def figures(self) -> tuple[Picture, ...]:
         """Every figure except flame graphs, in order."""
         return tuple(shown for part in self.parts for shown in part.figures)
 
@@ -215,13 +216,13 @@ def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Sec
 
 
 def _short(part: Section) -> Section:
-    """Return a section without the rows of long tables, which the data of figures hold."""
+    """Return a section without the last rows of long tables."""
 
     def shortened(table: Table) -> Table:
         if len(table.rows) <= MOST_ROWS:
             return table
         more = words.several(len(table.rows) - MOST_ROWS, "more row")
-        note = f"{table.note} {more} in the data of the figures.".strip()
+        note = f"{table.note} {more} left out.".strip()
         return replace(table, rows=table.rows[:MOST_ROWS], note=note)
 
     return replace(part, tables=tuple(map(shortened, part.tables)))

@@ -12,8 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from markupsafe import Markup
-
 from runners import words
 from runners.analysis import facts
 from runners.analysis.comparison import Comparison
@@ -26,12 +24,12 @@ from runners.audit.listing import highest_rates, written
 from runners.design.objective import Outcome
 from runners.readers.output import Output
 from runners.readers.run import Run
-from runners.report import report, style
-from runners.report.comparison import data, heading, lines, reason, sentence
+from runners.report import report
+from runners.report.comparison import heading, lines, reason, sentence
 from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
 from runners.report.sentences import refusal_words
-from runners.report.tables import Shown, Table, escape
+from runners.report.tables import Table, escape
 from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check
@@ -130,17 +128,16 @@ def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
     """Return the page. `despite` are the fields in which the runs differ although they are compared."""
-    figures = [Shown(f"compared-{place}", drawing(pair), data(pair)) for place, pair in enumerate(comparisons, start=1)]
-    drawings = [style.svg(figure.picture, figure.anchor) for figure in figures]
+    figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     template = report.environment().get_template("between.html.j2")
     return template.render(
         parts=[
-            (heading(pair), lines(pair), figure, drawn, report.data_url(figure), comparison_table(pair))
-            for pair, figure, drawn in zip(comparisons, figures, map(Markup, drawings), strict=True)
+            (heading(pair), lines(pair), figure, comparison_table(pair))
+            for pair, figure in zip(comparisons, figures, strict=True)
         ],
         sides=[("A", [run.folder.name for run in a]), ("B", [run.folder.name for run in b])],
         despite=[differs.text for differs in despite],
-        face=Markup(report.faces(report.letters(drawings))),  # noqa: S704 - made here, base64
+        svg=report.in_page(figures, report.drawings(figures)),
         css=report.source("report.css"),
     )
 

@@ -18,9 +18,10 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import STILL_SHARE, FlameGraph, flamegraphs
-from runners.report.ladder import PUBLISHED_TEXT, against_published, title
-from runners.report.latency import headline, spectrum, spectrum_charts, timeline, timeline_charts, timeline_data
-from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.report.ladder import against_published, title
+from runners.report.latency import headline, spectrum, timeline
+from runners.report.style import Picture
+from runners.report.tables import PROSE, Section, Table
 from runners.results import profiles
 from runners.results.results import Results
 
@@ -28,43 +29,10 @@ MOST_SHARES = 5
 FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
-DASH_TEXT = "A dash: not published, or not offered here."
-BEYOND_TEXT = "Not offered here, too far beyond the knee on this machine or too long for this size"
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
-UPPER_LIMIT = (
-    f"{UNRESOLVED} The machine and the generator alone give about as much, as a server that does nothing shows; the "
-    "server's own part lies between 0 and this."
-)
-PUBLISHED_NOTE = f"{UPPER_LIMIT} The published machine is not named."
-NOTE = f"Response time counts from the intended start of a request. {UPPER_LIMIT}"
-#: Why CPU time differs between the table of loads and the comparisons of a report.
-CPU_NOTE = (
-    "CPU per request here is that of all threads of a server that runs alone. A comparison has several servers on the "
-    "same cores and a lower rate, and leads with the request threads: those that read, handle and write requests, "
-    "without compilers, collectors, flushes and compaction. So its figures differ from these."
-)
 PROFILED = ", profiled"
-#: What rates the rows have where no load at one rate was planned.
-KEPT_NOTE = (
-    "Each row is the highest rate that a treatment achieved in a longer step: a p99 above the objective means that its "
-    "knee is lower."
-)
-OF_QUEUES = (
-    "No load kept its rate while it was profiled. So these profiles are of servers with a queue: they show what is "
-    "done, and not what a request takes at the rate that was offered."
-)
-#: What a category holds, where its name does not say it.
-CATEGORY_TEXTS = {
-    "hand-over": "passing work to another thread, with putting it to sleep and waking it",
-    "cluster": "passing a request on to another node, and the response back",
-    "poll": "waiting for sockets to be ready (epoll)",
-    "handler": "choosing what a request asks for",
-    "storage": "the store itself; its share in the questions adds log, flush, compaction and cache",
-    "VM": "the JVM's own threads besides GC and JIT",
-}
-EVENT_TITLES = {"cpu": "CPU samples", "alloc": "Allocated bytes", "lock": "Time waited for locks"}
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
@@ -93,13 +61,13 @@ def loads_table(results: Results) -> Table | None:
         for step in loads
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
-    notes = [*([KEPT_NOTE] if of_ladders else []), NOTE, *([CPU_NOTE] if results.comparisons else [])]
-    return Table("Loads at one rate", head, rows, " ".join(notes))
+    notes = ["kept"] * of_ladders + ["response", "upper-limit"] + ["cpu"] * bool(results.comparisons)
+    return Table("Loads at one rate", head, rows, " ".join(PROSE["loads"][note] for note in notes))
 
 
 def latency_section(results: Results) -> Section:
     """Return the latency of the loads: a spectrum of each workload, each load over time, and spectra by rate."""
-    run, shown = results.run, list[Shown]()
+    run, shown = results.run, list[Picture]()
     loads = [step for step in results.clean_loads() if facts.quotable(step)]
     for workload in dict.fromkeys(step.workload for step in loads):
         own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
@@ -109,19 +77,16 @@ def latency_section(results: Results) -> Section:
         output = results.published_output(workload)
         report, heading = output[1] if output else None, headline([(step, run) for step in own])
         picture = spectrum(*own, published=report, floor=floor, heading=heading)
-        drawn = [*own, *([floor] if floor is not None else [])]
-        curves = with_spectra(f"spectrum-{workload}", picture, drawn)
-        shown.append(replace(curves, charts=spectrum_charts(own, report, floor, heading)))
+        shown.append(picture.at(f"spectrum-{workload}"))
         timed = [step for step in own if not step.frames["intervals"].empty]
         for place in range(0, len(timed), 2):  # two side by side
             pair = timed[place : place + 2]
-            data = pd.concat(map(timeline_data, pair), ignore_index=True)
             anchor = f"timeline-{workload}{f'-{place}' if place else ''}"
-            shown.append(Shown(anchor, timeline(*pair, floor=floor), data, timeline_charts(pair)))
-    return Section("latency", "Latency", figures=(*shown, *_by_rate(results)))
+            shown.append(timeline(*pair, floor=floor).at(anchor))
+    return Section.of("latency", *shown, *_by_rate(results))
 
 
-def _by_rate(results: Results) -> Iterator[Shown]:
+def _by_rate(results: Results) -> Iterator[Picture]:
     """Yield the spectra of each workload at several rates with the objective, of the treatment that kept most rates."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
@@ -134,37 +99,38 @@ def _by_rate(results: Results) -> Iterator[Shown]:
         heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
         limits = ladder.objective.latencies if ladder.objective else ()
         picture = spectrum(*steps, service=False, heading=heading, labels=rates, limits=limits)
-        yield with_spectra(f"rates-{workload}", picture, steps)
+        yield picture.at(f"rates-{workload}")
 
 
 def tail_section(results: Results) -> Section:
     """Return the latency of single loads over time, with the causes of their tails in lanes below."""
-    run, shown = results.run, list[Shown]()
-    for step in results.clean_loads():
-        if facts.quotable(step) and not step.frames["slices"].empty:
-            picture = timeline(step, floor=instrument.nearest_floor(run.steps, step))
-            shown.append(Shown(f"causes-{step.name}", picture, timeline_data(step)))
-    return Section("tail", "Why the tail", figures=tuple(shown))
+    loads = [s for s in results.clean_loads() if facts.quotable(s) and not s.frames["slices"].empty]
+    floors = (instrument.nearest_floor(results.run.steps, step) for step in loads)
+    drawn = (timeline(step, floor=floor).at(f"causes-{step.name}") for step, floor in zip(loads, floors, strict=True))
+    return Section.of("tail", *drawn)
 
 
 def where_section(results: Results) -> Section:
     """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
     profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
     if not profiled:  # what there is, said to be of a queue
-        profiled, text = [step for step in results.steps if step.profiled and facts.fell_short(step)], OF_QUEUES
+        profiled, text = (
+            [step for step in results.steps if step.profiled and facts.fell_short(step)],
+            PROSE["where"]["queues"],
+        )
         locks = profiled
     graphs = chosen_graphs(profiled, locks)
-    figures = tuple(cpu_figures(results.run))
+    rows = bars(results.run)
+    figures = [cpu(rows).at(profiles.CPU_FIGURE)] if rows else []
     text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
-    return Section("where", "Where the time goes", text, figures, tuple(_shares(profiled, (facts.CPU,))), graphs)
+    return replace(Section.of("where", *figures, *_shares(profiled, (facts.CPU,)), text=text), graphs=graphs)
 
 
 def shares_section(results: Results) -> Section:
     """Return the shares of allocated bytes and of the time waited for locks, by category."""
     profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
-    others = tuple(event for event in EVENT_TITLES if event not in (facts.CPU, LOCK))
-    tables_of_shares = (*_shares(profiled, others), *_shares(locks, (LOCK,)))
-    return Section("shares", "Allocations and waits by category", tables=tables_of_shares)
+    others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
+    return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
 
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
@@ -201,10 +167,12 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
-        note = f"Share of {profiles.EVENT_NAMES[event]} with its 95 % interval."
-        meant = "; ".join(f"{row[0]}: {CATEGORY_TEXTS[row[0]]}" for row in body if row[0] in CATEGORY_TEXTS)
+        measured = profiles.EVENT_NAMES[event]
+        note = f"Share of {measured} with its 95 % interval."
+        texts = PROSE["categories"]
+        meant = "; ".join(f"{name}: {texts[name]}" for name, *_ in body if name in texts)
         note += f" {words.sentence(meant)}" if meant else ""
-        yield Table(f"{EVENT_TITLES[event]} by category", ("category", *heads), tuple(body), note)
+        yield Table(f"{measured[0].upper()}{measured[1:]} by category", ("category", *heads), tuple(body), note)
 
 
 def _share(rows: pd.DataFrame, category: str) -> str:
@@ -224,10 +192,10 @@ def published_section(results: Results) -> Section:
             shown.append(_against(results.run, workload, output[1], loads))
     of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
     known = [f"{title(ladder)}." for ladder in results.ladders if against_published(ladder) and ladder.knee]
-    texts = [PUBLISHED_TEXT, *known, DASH_TEXT] if of_ladders else []
-    text = " ".join([*texts, *([PUBLISHED_NOTE] if shown else [])])
-    together = (*shown, *_together(of_ladders))[:MOST_PUBLISHED]
-    return Section("published", "Published and reproduced", text, tables=together)
+    own = PROSE["published"]
+    texts = [own["shape"], *known, own["dash"]] if of_ladders else []
+    text = " ".join([*texts, *([PROSE["loads"]["upper-limit"], own["machine"]] if shown else [])])
+    return Section.of("published", *[*shown, *_together(of_ladders)][:MOST_PUBLISHED], text=text)
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
@@ -238,7 +206,7 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
     head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
     rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
     beyond = "; ".join(table.note for table in of_ladders if table.note)
-    note = f"{BEYOND_TEXT}: {beyond}." if beyond else ""
+    note = f"{PROSE['published']['beyond']}: {beyond}." if beyond else ""
     return [Table("Rates published and offered here", ("load", *head), rows, note)]
 
 
@@ -337,22 +305,13 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
             left += part
             seen[category] = seen.get(category, 0.0) + part
         style.label_bar(axes, tables.latency(used_us), left, place)
-    axes.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=8)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    style.rows(axes, [name for name, _, _ in rows], 8)
     axes.set_xlim(0, max(used for _, used, _ in rows) * 1.14)
-    axes.grid(visible=False, axis="y")
     axes.set_xlabel("CPU time of the server per request, all its threads (microseconds)")
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     style.legend(figure, 6, 7.5, handles)
     return figure.headed(heading)
-
-
-def cpu_figures(run: Run) -> Iterator[Shown]:
-    """Yield the figure of every profiled treatment with its data; none where nothing was profiled."""
-    if rows := bars(run):
-        data = pd.concat([shares.assign(treatment=name.partition("\n")[0], cpu_us=us) for name, us, shares in rows])
-        yield Shown(profiles.CPU_FIGURE, cpu(rows), data)
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:
@@ -362,6 +321,5 @@ def by_rate_sections(run: Run) -> Iterator[Section]:
         usable = profiles.profiled_rate_steps(run, workload)
         if len({facts.offered_rps(step) for step in usable}) < 2:
             continue
-        data = pd.concat([step.frames["shares"].assign(step=step.name) for step in usable], ignore_index=True)
-        shown = Shown(f"byrate-{workload}-{facts.CPU}", by_rate(usable, workload), data)
+        shown = by_rate(usable, workload).at(f"byrate-{workload}-{facts.CPU}")
         yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -22,7 +21,7 @@ from runners.readers.output import Output
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
-from runners.report.tables import Linked, Section, Shown, Table
+from runners.report.tables import PROSE, Linked, Section, Table
 from runners.results.ladders import (
     KNEE,
     Ladder,
@@ -69,16 +68,6 @@ def base_words(ladder: Ladder, base: LadderBase) -> str:
     return f"{'estimate' if base.knee is not None else 'bound'} of the knee"
 
 
-def missed_words(point: Point) -> str:
-    """Return why a rate was missed, or was not measured; empty where it was met."""
-    if point.why_not or point.outcome == MET:
-        return point.why_not
-    late = ["the generator did not keep up"] if point.outcome == GENERATOR else []
-    shares = (ACHIEVED, ERRORS)
-    parts = [(part.part, words.percent if part.part in shares else words.latency, part.value) for part in point.missed]
-    return words.listed([*late, *(f"{name} {written(value)}" for name, written, value in parts)])
-
-
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return which longer steps met and missed the objective, else what bounds a knee."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
@@ -117,22 +106,18 @@ def title(ladder: Ladder) -> str:
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
-def data(ladder: Ladder) -> pd.DataFrame:
+def _drawn(ladder: Ladder) -> pd.DataFrame:
     """Return a row a rate, as drawn."""
     levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
     judged = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
-    columns = [
-        "step", "offered_rps", "achieved_rps", "outcome", "generator_late", "missed", "samples", "machine_stalled",
-        *levels,
-    ]  # fmt: skip
     rows = [
         (
-            point.step.name, point.rps, point.rps * point.rate_step.achieved, point.outcome.value, point.late,
-            missed_words(point), point.samples, point.rate_step.stalled,
+            point.rps, point.rate_step.achieved, point.outcome, point.late,
             *(_resolved(point, level, level in judged) for level in levels.values()),
         )
         for point in ladder.points
     ]  # fmt: skip
+    columns = ["offered_rps", "achieved", "outcome", "generator_late", *levels]
     return pd.DataFrame(rows, columns=columns).replace(math.inf, math.nan)
 
 
@@ -147,7 +132,7 @@ def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step |
     """Draw a ladder, `published` outputs at the rates that they were run at, and the nearest `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
-    rows = data(drawn_ladder)
+    rows = _drawn(drawn_ladder)
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
     _latencies(above, drawn_ladder.objective, rows, there, floor)
     _achieved(below, drawn_ladder.objective, rows)
@@ -160,7 +145,7 @@ def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step |
             axes.set_xlim(low / spare, high * spare)
         else:
             axes.set_xlim(0, high * 1.08)
-        _knee(axes, drawn_ladder.knee, axes is above)
+        _knee(axes, drawn_ladder.knee)
         axes.xaxis.set_major_formatter(style.axis_count)
         axes.xaxis.set_minor_formatter(lambda value, _: _minor(value, high / low))
     below.set_xlabel("offered rate (requests per second)")
@@ -178,11 +163,6 @@ def _minor(value: float, spread: float) -> str:
     return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
 
 
-def _ended(rows: pd.DataFrame, outcome: StepOutcome) -> npt.NDArray[np.bool_]:
-    """Mark the rate steps with an outcome."""
-    return (rows["outcome"] == outcome.value).to_numpy(bool)
-
-
 def _latencies(
     axes: Axes,
     objective: Objective | None,
@@ -191,7 +171,7 @@ def _latencies(
     floor: Step | None,
 ) -> None:
     """Draw percentiles over the offered rate; `there`: those of published outputs."""
-    met, late, still = (_ended(rows, outcome) for outcome in (MET, GENERATOR, STALLED))
+    met, late, still = ((rows["outcome"] == outcome).to_numpy(bool) for outcome in (MET, GENERATOR, STALLED))
     bounds = rows["generator_late"].to_numpy(bool)
     x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
     for level, colour, marker in LEVELS:
@@ -245,9 +225,9 @@ def _latencies(
 
 def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> None:
     """Draw the achieved share in percent over the offered rate."""
-    percent = (rows["achieved_rps"] / rows["offered_rps"]).to_numpy(float) * 100
+    percent = rows["achieved"].to_numpy(float) * 100
     x = rows["offered_rps"].to_numpy(float)
-    late, still = _ended(rows, GENERATOR), _ended(rows, STALLED)
+    late, still = ((rows["outcome"] == outcome).to_numpy(bool) for outcome in (GENERATOR, STALLED))
     sure = ~late & ~still
     for chosen, dot, name in ((sure, "o", "achieved"), (still, "+", "undecided"), (late, "x", "generator late")):
         colour = style.INK if dot == "o" else style.QUIET
@@ -259,33 +239,21 @@ def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> No
     axes.set_ylabel("achieved")
 
 
-def _knee(axes: Axes, knee: Knee | None, legend: bool) -> None:
-    if knee is None:
-        return
-    if knee.kind == Kind.FOUND:
-        label = "knee, 95 % interval" if legend else None
-        axes.axvspan(knee.low_rps, knee.high_rps, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
+def _knee(axes: Axes, knee: Knee | None) -> None:
+    if knee is not None and knee.kind == Kind.FOUND:
+        band: dict[str, Any] = {"color": style.ORANGE, "alpha": 0.3, "linewidth": 0, "label": "knee, 95 % interval"}
+        axes.axvspan(knee.low_rps, knee.high_rps, **band)
         axes.axvline(knee.rps, color=style.ORANGE, linewidth=1.4)
-    if math.isfinite(knee.ceiling_rps):
-        label = "beyond the generator" if legend else None
+    if knee is not None and math.isfinite(knee.ceiling_rps):
         right = max(axes.get_xlim()[1], knee.ceiling_rps)
-        axes.axvspan(knee.ceiling_rps, right, facecolor="none", edgecolor=style.GRID, hatch="///", label=label)
+        band = {"facecolor": "none", "edgecolor": style.GRID, "hatch": "///", "label": "beyond the generator"}
+        axes.axvspan(knee.ceiling_rps, right, **band)
 
 
 HEAD = (
     "", "knee (95 %)", "bounded by", "interval (wanted)", "missed just above", "probes judged", "generator",
     "fixed rates that met it",
 )  # fmt: skip
-NOTE = (
-    "A knee is the highest rate at which a step of ten seconds or more (smoke: a tenth) met the objective; one that is "
-    "not confirmed is estimated from shorter steps. It is known between the longer steps that met and missed it: "
-    "shorter ones that met it above bound nothing, for a server may not sustain what it does for seconds. Interval: "
-    "its width, and the one that was wanted. Missed just above: what the probes just above the knee missed, and how "
-    "many of them. Where the generator was late and the objective was met all the same, the latencies are upper "
-    "bounds; where it was missed, the probe says nothing. Fixed rates: rate steps besides a search, judged by the "
-    "objective. Rate kept: steps without a search, judged without regard to p99: 99 % of the rate has a response, and "
-    "at most 0.1 % of the responses fail."
-)
 
 
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
@@ -304,7 +272,7 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
         head, *rows = (row[:1] + row[2:] for row in (head, *rows))
-    return Table(_caption(all_ladders), head, tuple(rows), NOTE, numeric=False)
+    return Table(_caption(all_ladders), head, tuple(rows), PROSE["ladders"]["note"], numeric=False)
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
@@ -401,13 +369,12 @@ def ladder_section(run: Run) -> Section | None:
     for drawn in alone:
         floor = instrument.nearest_floor(run.steps, drawn.steps[0])
         outputs = [output for _, output in of_setting(drawn)]
-        figures.append(Shown(drawn.anchor, ladder(drawn, outputs, floor), data(drawn)))
+        figures.append(ladder(drawn, outputs, floor).at(drawn.anchor))
     heading = "The knee" if searched else "The ladder"
     return Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 LATE = "generator late"
-PUBLISHED_TEXT = "Absolute figures of two machines can't be compared; the shape around the knee can."
 _SAME = 0.001
 MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
 
@@ -460,18 +427,6 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
 
 
-KNEES_TEXT = "{search}. Bars are the estimates of the knees, lines their 95 % intervals."
-BOUNDS_TEXT = " A bar without a line is a bound: the knee lies above it, or at most at it."
-TOGETHER = "One search finds the knees of all {what}s under a load, by slices in random order, each on its own server"
-APART = "Each {what} has its own search for the knee, on a server of its own"
-
-
-def knee_data(searched: Sequence[SearchedKnee]) -> pd.DataFrame:
-    """Return a row a setting: `setting`, `rps`, `low_rps`, `high_rps`, `probes`."""
-    rows = [(s.name, s.knee.rps, s.knee.low_rps, s.knee.high_rps, len(s.ladder.points)) for s in searched]
-    return pd.DataFrame(rows, columns=["setting", "rps", "low_rps", "high_rps", "probes"])
-
-
 def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
     """Draw the knees of one workload, one bar a setting; the heading says who is ahead by the ratios of the knees.
 
@@ -506,13 +461,13 @@ def knee_sections(run: Run) -> Iterator[Section]:
     if not by_workload:
         return
     figures = [
-        Shown(knees_anchor(workload), knee_picture(run, workload, searched), knee_data(searched))
-        for workload, searched in by_workload.items()
+        knee_picture(run, workload, searched).at(knees_anchor(workload)) for workload, searched in by_workload.items()
     ]
     every = [(searched[0].ladder, store) for searched in by_workload.values() for store in searched]
     engines = {store.ladder.steps[0].engine for _, store in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(first, store.ladder) for first, store in every)
-    text = KNEES_TEXT.format(search=(TOGETHER if paired else APART).format(what=what))
-    text += BOUNDS_TEXT if any(store.knee.kind != Kind.FOUND for _, store in every) else ""
+    bounds = any(store.knee.kind != Kind.FOUND for _, store in every)
+    texts = ["together" if paired else "apart", *["bounds"] * bounds]
+    text = " ".join(PROSE["knees"][name] for name in texts).format(what=what)
     yield Section("knees", heading, text=text, figures=tuple(figures))

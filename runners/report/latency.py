@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from msgspec.structs import replace as record_with
 
@@ -27,7 +29,6 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import names_of
 from runners.report.style import DOTTED, floor_lines, reach
-from runners.report.tables import Chart, chart, series
 
 FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
 
@@ -155,24 +156,13 @@ def _censored(axes: Axes, steps: Sequence[Step]) -> None:
         marked += 1
 
 
-def title(steps: Sequence[Step]) -> str:
-    """Return what was sent; a percentile heads a figure only where the floors of its run are known (see overlay)."""
-    quoted = list(filter(quotable, steps))
-    if not quoted:
-        return f"{style.workloads(steps)}: no measurement of which latency may be quoted"
-    rates_rps = {step.record.offered_rps for step in quoted}
-    rate_rps = rates_rps.pop() if len(rates_rps) == 1 else None
-    at = f" at {tables.rate(rate_rps)}" if rate_rps else ""
-    return f"{style.workloads(quoted)}{at}: response time by percentile"
-
-
 @style.styled
 def spectrum(
     *steps: Step,
     published: ConsoleReport | None = None,
     floor: Step | None = None,
     service: bool = True,
-    heading: str | None = None,
+    heading: str = "",
     labels: Mapping[str, str] | None = None,
     limits: Sequence[tuple[float, float]] = (),
 ) -> style.Picture:
@@ -180,7 +170,7 @@ def spectrum(
 
     A line turns faint after a tick where fewer than ten samples lie beyond; steps that are invalid or saturated have no
     curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
-    `heading` replaces the title; `labels` names steps; `limits` are an objective's percentiles with limits in us.
+    `heading` says the result; `labels` names steps; `limits` are an objective's percentiles with limits in us.
     """
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
@@ -210,31 +200,10 @@ def spectrum(
         note = f"faint after |: fewer than {FEW} samples beyond"
         axes.text(0.995, 0.02, note, transform=axes.transAxes, ha="right", fontsize=7.5, color=style.QUIET)
     style.legend(figure, 3 if len(drawn) in (3, 5, 6) else 4)
-    heading = title(steps) if heading is None else heading
+    heading = heading or f"{style.workloads(steps)}: response time by percentile"
     return figure.headed(heading, f"Latency by percentile. {heading}.")
 
 
-def spectrum_charts(
-    steps: Sequence[Step], published: ConsoleReport | None, floor: Step | None, heading: str
-) -> tuple[Chart, ...]:
-    """Return the curves of a spectrum as a chart of a page."""
-    lines = [*curves(steps, published, True, {}), _floor_curve(floor, steps)]
-    drawn = [series(line.label, line.colour, line.x, line.value_us, dashed=line.dash != "-") for line in lines if line]
-    return tuple(chart(heading, "percentile", "percentile", drawn, x_log=True))
-
-
-def timeline_charts(steps: Sequence[Step]) -> tuple[Chart, ...]:
-    """Return latency over time as a chart a load."""
-    charts = list[Chart]()
-    for step in steps:
-        rows = timeline_data(step)
-        drawn = [series(label, COLOURS[column], rows["t_s"], rows[column]) for column, label, *_ in LINES]
-        charts += chart(style.name_of(step), "seconds since the start of the measurement", "number", drawn)
-    return tuple(charts)
-
-
-#: Of a chart over time.
-COLOURS = {"p50_us": style.BLUE, "p99_us": style.VERMILION, "max_us": style.QUIET}
 LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("max_us", "max", 0.8, (0, (1, 1))))
 COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
 #: What happened, as a line across the panels.
@@ -244,7 +213,7 @@ NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
 WORDS = 0.35  # of the height of the curves, above them: room for what happened
-MOST_BARS = 120  # seconds of a load whose responses are drawn as a bar a second
+MOST_BARS = 30  # seconds of a load whose responses are drawn as a bar a second
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -371,7 +340,8 @@ def _responses(axes: Axes, step: Step) -> float:
     if len(rows) > MOST_BARS:
         edges = [*rows["t_s"], float(rows["t_s"].max()) + 1]
         axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
-        axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
+        if failed.any():
+            axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
     else:
         axes.bar(
             middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good"
@@ -400,10 +370,17 @@ def lanes_of(seen: Attribution) -> list[Share]:
 
 
 def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
-    spans = ((spike.begin_s, spike.end_s) for spike in seen.tail.spikes)
-    for begin_s, end_s in _merged(spans, LEAST_WIDTH * seen.tail.length_s):
-        axes.axvspan(begin_s, end_s, color=MARK, linewidth=0, zorder=0, label=label)
-        label = None  # once in a legend
+    spans = _merged(((spike.begin_s, spike.end_s) for spike in seen.tail.spikes), LEAST_WIDTH * seen.tail.length_s)
+    _rectangles(axes, spans, (0, 1), color=MARK, zorder=0, label=label, transform=axes.get_xaxis_transform())
+
+
+def _rectangles(axes: Axes, spans: Sequence[tuple[float, float]], ends: tuple[float, float], **drawn: Any) -> None:
+    """Draw spans of time between two heights, as one shape."""
+    low, high = ends
+    corners = [[(begin, low), (begin, high), (end, high), (end, low), (begin, low)] for begin, end in spans]
+    if corners:
+        shape = Path.make_compound_path(*(Path(four, closed=True) for four in corners))
+        axes.add_patch(PathPatch(shape, linewidth=0, **drawn))
 
 
 def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
@@ -423,27 +400,12 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
     _spikes(axes, seen)
     for row, share in enumerate(lanes):
         spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
-        bars = [(begin, end - begin) for begin, end in _merged(spans, least_s)]
-        axes.broken_barh(bars, (row - 0.36, 0.72), facecolors=NAMED if share.named else NOT_NAMED, linewidth=0)
+        merged, colour = _merged(spans, least_s), NAMED if share.named else NOT_NAMED
+        _rectangles(axes, merged, (row - 0.36, row + 0.36), color=colour, transform=axes.transData)
     labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
-    axes.set_yticks(range(len(lanes)), labels, fontsize=8)
+    style.rows(axes, labels, 8)
     for text, share in zip(axes.get_yticklabels(), lanes, strict=True):
         text.set_fontweight("bold" if share.named else "normal")
-    axes.set_ylim(len(lanes) - 0.4, -0.6)
-    axes.grid(visible=False, axis="y")
-
-
-def timeline_data(step: Step) -> pd.DataFrame:
-    """Return what is drawn of a load alone: slices or seconds, then spikes and the events of each cause."""
-    seen = attribution_of(step)
-    parts = [latency_of(step, latency_spikes.grid(step.frames["slices"])).assign(what="latency")]
-    if seen is not None:
-        rows = [("spike", spike.begin_s, spike.end_s) for spike in seen.tail.spikes]
-        for share in lanes_of(seen):
-            rows += [(share.cause.name, b, e) for b, e in zip(share.cause.begin_s, share.cause.end_s, strict=True)]
-        parts.append(pd.DataFrame(rows, columns=["what", "t_s", "end_s"]))
-    drawn = pd.concat([part for part in parts if not part.empty], ignore_index=True).assign(step=step.name)
-    return drawn[["step", "what", *COLUMNS]]
 
 
 #: A load with the run that it is of, whose floors say what of it is the server's.

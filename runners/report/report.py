@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from html import unescape
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import matplotlib as mpl
-import pandas as pd
 from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
@@ -24,7 +16,9 @@ from runners.report import opening, sentences, style, tables
 from runners.report.comparison import WHOLE
 from runners.report.document import Document, document
 from runners.report.flamegraph import LEAST_SHARE
-from runners.report.tables import Markdown, Shown, Table, as_text, template
+from runners.report.narrow import narrowed
+from runners.report.style import Picture
+from runners.report.tables import Markdown, Table, template
 from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
@@ -34,16 +28,8 @@ KEPT_FIGURES = 10
 IN_README = {"01": "spectrum-put"}
 
 
-@dataclass(frozen=True, slots=True)
-class Diet:
-    """What is left out of report.html so that it stays small: narrow frames, data of figures, flame graphs."""
-
-    least_share: float = LEAST_SHARE
-    data: bool = True
-    graphs: bool = True
-
-
-DIETS = (Diet(), Diet(0.002), Diet(0.005), Diet(0.01, data=False), Diet(data=False, graphs=False))
+#: Frames below a share are left out of report.html so that it stays small; with 1 its flame graphs are pictures.
+LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
@@ -52,8 +38,7 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
     An archive gets the figures of its questions and its flame graphs, without data and raw output.
     """
     page = document(conclusion)
-    folder = page.run.folder
-    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in page.figures}
+    folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
     write_figures(folder.figures_path, page, drawn, kept)
     replace_file(folder.report_md, to_markdown(page, kept).encode())
@@ -61,9 +46,29 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
         replace_file(folder.report_html, to_html(page, drawn).encode())
 
 
+def drawings(figures: Iterable[Picture]) -> dict[str, str]:
+    """Return figures as SVG, by their anchors."""
+    return {figure.anchor: style.svg(figure, figure.anchor) for figure in figures}
+
+
+def in_page(
+    figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
+) -> dict[str, tuple[Markup, Markup]]:
+    """Return figures for a wide and for a narrow page, by their anchors; their pictures are the narrow ones then.
+
+    Those that a page has `folded` are drawn once, so that it stays small.
+    """
+    narrow = {
+        figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
+        for figure in figures
+    }
+    # matplotlib escapes what it draws
+    return {name: (Markup(drawn[name]), Markup(text)) for name, text in narrow.items()}  # noqa: S704
+
+
 def kept_figures(page: Document) -> frozenset[str]:
     """Choose the figures that an archive keeps: of the questions, then of the sections, last whole comparisons."""
-    anchors = [shown.anchor for shown in page.figures]
+    anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
     )
@@ -74,19 +79,17 @@ def _in_readme(page: Document) -> str | None:
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
-    """Write figures/: each figure as SVG and its data as CSV, each flame graph as SVG. Those of an earlier report go.
+    """Write figures/: each figure as SVG and PNG, each flame graph as SVG. Those of an earlier report go.
 
-    Of an archive those that are `kept`, without data, and as PNG the one that README.md shows.
+    Of an archive those that are `kept`, and as PNG the one that README.md shows.
     """
 
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
-    for shown in page.figures:
-        if kept is None or shown.anchor in kept:
-            files[f"{shown.anchor}.svg"] = drawn[shown.anchor].encode()
-        if kept is None:
-            files[f"{shown.anchor}.csv"] = csv(shown.data)
-        if kept is None or shown.anchor == _in_readme(page):
-            files[f"{shown.anchor}.png"] = style.png(shown.picture)
+    for figure in page.figures:
+        if kept is None or figure.anchor in kept:
+            files[f"{figure.anchor}.svg"] = drawn[figure.anchor].encode()
+        if kept is None or figure.anchor == _in_readme(page):
+            files[f"{figure.anchor}.png"] = style.png(figure)
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         replace_file(folder / name, content)
@@ -105,18 +108,13 @@ def replace_file(path: Path, content: bytes) -> None:
     new.replace(path)
 
 
-def csv(data: pd.DataFrame) -> bytes:
-    """Return a frame as CSV, floats with six significant digits."""
-    return bytes(data.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode())
-
-
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """Return the report as Markdown, with paths relative to the run folder; `kept`: the figures there, if not all."""
 
-    def figure(drawn: Shown) -> Markdown:
-        return tables.figure(drawn.anchor, drawn.picture.alt, kept)
+    def figure(drawn: Picture) -> Markdown:
+        return tables.figure(drawn.anchor, drawn.alt, kept)
 
-    def shown(figures: Sequence[Shown], contents: Sequence[Table] = ()) -> Markdown:
+    def shown(figures: Sequence[Picture], contents: Sequence[Table] = ()) -> Markdown:
         captioned = (tables.captioned(content, page.place) for content in contents)
         return Markdown("\n\n".join(filter(None, ("  \n".join(map(figure, figures)), *captioned))))
 
@@ -142,17 +140,14 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
     """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
     page_template = environment().get_template("report.html.j2")
-    face = Markup(faces(letters(drawn.values())))  # noqa: S704 - made here, base64
-    html = ""
-    for diet in DIETS:
+    folded = {figure.anchor for part in page.appendix for figure in part.figures}
+    svg, html = in_page(page.figures, drawn, folded), ""
+    for least_share in LEAST_SHARES:
         html = page_template.render(
             **_context(page),
-            svg={name: Markup(text) for name, text in drawn.items()},  # noqa: S704 - made by matplotlib, which escapes
-            face=face,
-            curves={shown.anchor: as_text(shown.charts) for shown in page.figures},
-            diet=diet,
-            left_out=_left_out(diet),
-            data_url=partial(data_url, allowed=diet.data),
+            svg=svg,
+            least_share=least_share,
+            left_out=_left_out(least_share),
             source=source,
         )
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
@@ -160,15 +155,13 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     return html
 
 
-def _left_out(diet: Diet) -> str:
+def _left_out(least_share: float) -> str:
     """Return what a reader of a slimmed report must know, as a sentence; empty for the whole one."""
-    if diet == Diet():
+    if least_share == LEAST_SHARE:
         return ""
-    if not diet.graphs:
+    if least_share == 1:
         return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
-    links = "" if diet.data else "; the data of figures are links into the run folder"
-    least = tables.share(diet.least_share)
-    return f"To stay small, flame graphs leave out frames narrower than {least} of the whole{links}."
+    return f"To stay small, flame graphs leave out frames narrower than {tables.share(least_share)} of the whole."
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
@@ -192,43 +185,3 @@ def _context(page: Document) -> dict[str, Any]:
 def source(name: str) -> Markup:
     """Return a style sheet or script as markup."""
     return Markup(template(name))  # noqa: S704 - a file of this package
-
-
-def data_url(shown: Shown, allowed: bool = True) -> str:
-    """Return the figure's data as a link that holds them, else as one to their file in the run folder."""
-    held = f"data:text/csv;base64,{base64.b64encode(csv(shown.data)).decode()}" if allowed else ""
-    return held or f"figures/{shown.anchor}.csv"
-
-
-USUAL = "".join(map(chr, range(0x20, 0x7F))) + "\u00a0\u00b5\u00d7\u2013\u202f"
-FACES = (("DejaVuSans.ttf", "normal"), ("DejaVuSans-Bold.ttf", "bold"))
-
-
-def letters(svgs: Iterable[str]) -> str:
-    """Return every character of the text in these figures, sorted, and the usual ones: so most reports share a font."""
-    texts = [text for svg in svgs for text in re.findall(r"<text[^>]*>(.*?)</text>", svg, re.S)]
-    return "".join(sorted({*USUAL, *"".join(texts), *unescape("".join(texts))}))
-
-
-def faces(used: str) -> str:
-    """Return `@font-face` rules with the fonts as data, for the letters of `used`; about 10 kB a face."""
-    return "".join(
-        f"@font-face{{font-family:'DejaVu Sans';font-weight:{weight};"
-        f"src:url(data:font/woff;base64,{_woff(name, used)}) format('woff')}}\n"
-        for name, weight in FACES
-    )
-
-
-@lru_cache(maxsize=8)
-def _woff(name: str, used: str) -> str:
-    from fontTools import subset  # type: ignore[import-untyped]  # slow to import, and only a report needs it
-
-    logging.getLogger("fontTools").setLevel(logging.ERROR)
-    options = subset.Options(flavor="woff", layout_features=["kern"], hinting=False, notdef_outline=True)
-    font = subset.load_font(str(Path(mpl.get_data_path()) / "fonts" / "ttf" / name), options)
-    cutter = subset.Subsetter(options)
-    cutter.populate(text=used)
-    cutter.subset(font)
-    out = io.BytesIO()
-    subset.save_font(font, out, options)
-    return base64.b64encode(out.getvalue()).decode("ascii")

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from runners import words
-from runners.analysis import facts, instrument, latency_spikes
+from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed
@@ -19,26 +18,14 @@ from runners.design.session import FAULT
 from runners.design.setting import CEILING
 from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.latency import latency_of, timeline
-from runners.report.tables import Section, Shown, Table
+from runners.report.latency import timeline
+from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
 from runners.results.faults import Outage
 from runners.results.results import Results
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
 from runners.results.trends import Trend, trends_of
 
-DEATH_TEXT = (
-    "Three processes; the load goes to the first, the third is killed (SIGKILL) and started again on its port and its "
-    "data. All share the server's cores, so the start of a JVM takes time from the two that live."
-)
-KEYS_TEXT = (
-    "Computed for every id that the report wrote and for the addresses of this run's nodes, as the servers compute it. "
-    "The load goes to the first node; what lies elsewhere it asks the owner for, and its own status counts that."
-)
-LOCK_TEXT = (
-    "Each setting once more, while the profiler records who waits for a lock and how long. Waiting is "
-    "added up over all threads, so it can be more than a second per second."
-)
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 
 
@@ -52,11 +39,8 @@ def outage_title(death: Outage) -> str:
     return f"{name}: {share} in the {words.several(len(death.part('without')), 'second')} wholly without the node"
 
 
-def outage(steps: Sequence[Step], floor: Step | None = None) -> style.Picture:
-    """Draw the deaths that these steps hold, a column a death."""
-    deaths = faults.outages(steps)
-    if not deaths:
-        return style.empty("no node was killed")
+def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
+    """Draw deaths of a node, a column a death."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
@@ -78,10 +62,7 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
         for death in deaths
     )  # fmt: skip
     heads = (text for part in ("before", "without it", "after") for text in (f"failed {part}", f"p99 {part}"))
-    note = (
-        "p99: the median of the seconds' own. Without it: whole seconds between the node's death and its first "
-        "response. A dash: no whole second was left."
-    )
+    note = PROSE["outages-section"]["note"]
     return Table("Before, while and after a node is away", ("setting", "offered", *heads, "away for"), rows, note)
 
 
@@ -90,10 +71,8 @@ def outage_section(run: Run) -> Section | None:
     deaths = faults.outages(run.steps)
     if not deaths:
         return None
-    steps = [death.step for death in deaths]
-    rows = [latency_of(s, latency_spikes.tenths(s.frames["slices"])).assign(step=s.name) for s in steps]
-    shown = Shown(faults.OUTAGES, outage(steps, instrument.nearest_floor(run.steps, steps[0])), pd.concat(rows))
-    return Section("outages-section", "A node dies", DEATH_TEXT, (shown,), (outage_table(deaths),))
+    floor = instrument.nearest_floor(run.steps, deaths[0].step)
+    return Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
 
 
 def keys_section(run: Run) -> Section | None:
@@ -113,9 +92,8 @@ def keys_section(run: Run) -> Section | None:
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
         "failed calls",
     )  # fmt: skip
-    note = "Calls to the node that was asked most, over the server's whole life: in closed loop and at the common rate."
-    table = Table("What the first node passes on", head, rows, note)
-    return Section("keys-section", "Where the keys lie", KEYS_TEXT, tables=(table,))
+    note = PROSE["keys-section"]["note"]
+    return Section.of("keys-section", Table("What the first node passes on", head, rows, note))
 
 
 def client_lock_section(run: Run) -> Section | None:
@@ -133,7 +111,7 @@ def client_lock_section(run: Run) -> Section | None:
     )  # fmt: skip
     head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
     table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    return Section(cluster.LOCK_ANCHOR, "The lock around the client", LOCK_TEXT, tables=(table,))
+    return Section.of(cluster.LOCK_ANCHOR, table)
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
@@ -150,16 +128,6 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
 
-AMPLIFICATION_TEXT = (
-    "Each key is written several times, then the store is left alone until it writes no more. Written bytes are the "
-    "kernel's count of what the process sends to the disk: log, tables and merging. Room is what the files take, "
-    "without what is only reserved."
-)
-MEMORY_TEXT = (
-    "Memory of the process by kind, the most after any of its steps. Its own holds heap, code and what a store takes "
-    "outside the heap; mapped files the kernel may take back."
-)
-TABLE_TEXT = "The gain is how far the knee lies above or below, with its 95 % interval."
 MB = 1e6
 
 
@@ -180,13 +148,6 @@ def standing(store: Store, against: Store) -> str:
             parts.append(f"{workload.upper()} {word}")
     text = ", ".join(parts) or "knee not known"
     return f"stores nothing: {text}" if store.subject == CEILING else text
-
-
-def store_data(stores: Sequence[Store]) -> pd.DataFrame:
-    """Return a row a store: `store`, `written`, `room` (a byte), `tables`, `own_bytes`, `file_bytes`, `heap_bytes`."""
-    columns = ["store", "written", "room", "tables", "own_bytes", "file_bytes", "heap_bytes"]
-    rows = [(s.subject, s.written, s.room, s.tables, s.rss["anon"], s.rss["file"], s.heap_bytes) for s in stores]
-    return pd.DataFrame(rows, columns=columns)
 
 
 def amplification(stores: Sequence[Store]) -> style.Picture:
@@ -250,14 +211,11 @@ def store_sections(run: Run) -> Iterator[Section]:
     stores = Results(run).stores
     if not stores:
         return
-    rows = store_data(stores)
     if any(store.on_disk for store in stores):
-        shown = (Shown(AMPLIFICATION, amplification(stores), rows),)
-        yield Section("amplification", "What is written, and what it takes", AMPLIFICATION_TEXT, shown)
+        yield Section.of("amplification", amplification(stores).at(AMPLIFICATION))
     if any(words.known(store.rss["anon"]) for store in stores):
-        shown = (Shown(MEMORY, memory(stores), rows),)
-        yield Section("memory", "Memory", MEMORY_TEXT, shown)
-    yield Section(TABLE, "All in one table", TABLE_TEXT, tables=(store_table(stores),))
+        yield Section.of("memory", memory(stores).at(MEMORY))
+    yield Section.of(TABLE, store_table(stores))
 
 
 TRENDS = "trends"
@@ -279,8 +237,7 @@ def history(trends: Sequence[Trend]) -> style.Picture:
     for axes in list(grid.flat)[len(shown) :]:
         axes.set_visible(False)
     figure.supxlabel("runs, oldest first (hollow: the sentinel was unusual)", fontsize=8.5, color=style.QUIET)
-    heading = _headline(trends)
-    return figure.headed(heading, ". ".join([heading, *map(_result, shown)]) + ".")
+    return figure.headed(_headline(trends))
 
 
 def _headline(trends: Sequence[Trend]) -> str:
@@ -290,14 +247,6 @@ def _headline(trends: Sequence[Trend]) -> str:
     if not looked:
         return f"{words.count(runs)} runs: too few of a kind to look for changes"
     return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
-
-
-def _result(trend: Trend) -> str:
-    if trend.why_not:
-        return f"{trend.title}: {trend.why_not}"
-    if not trend.changes:
-        return f"{trend.title}: no change"
-    return f"{trend.title}: {', '.join(_ratio(change.ratio) for change in trend.changes)}"
 
 
 def _ratio(ratio: float) -> str:
@@ -369,7 +318,4 @@ def history_section(run: Run) -> Section | None:
     trends = trends_of(run)
     if trends is None:
         return None
-    frames = [trend.frame.assign(trend=trend.title) for trend in trends] or [pd.DataFrame({"run": []})]
-    shown = Shown(TRENDS, history(trends), pd.concat(frames, ignore_index=True))
-    text = "Only figures of one machine class, experiment, size, setting and about the same rate make one trend."
-    return Section("history", "Trends by machine class", text, (shown,), (trend_table(trends),) if trends else ())
+    return Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 
@@ -16,7 +17,8 @@ from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
 from runners.analysis.quantities import Reason, Refusal, Row, absolute, changed, signed
-from runners.results.answer import Answer, Answered, Basis, Bound, Measure, Needed, Relation, Unit, Verdict
+from runners.report.tables import template
+from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
 from runners.results.knees import KneeRatio, PublishedRate
@@ -124,27 +126,13 @@ def refusal_words(refusals: Iterable[Refusal]) -> str:
 def _refusal(refusal: Refusal) -> str:
     """Return a reason in words, with a pair of braces where its side stands."""
     amounts = refusal.amounts
-    match refusal.reason:
-        case Reason.WITHIN_FLOOR:
-            return "neither lies beyond noise above a server that does nothing, loaded with them"
-        case Reason.NO_REFERENCE:
-            return (
-                "no server that does nothing was loaded with them, so what the instrument makes of a tail is not known"
-            )
-        case Reason.GENERATOR_LIMITED:
-            return "the generator was at its limit with both"
-        case Reason.GENERATOR_LATE:
-            return f"the generator kept up to p{amounts[0]:g} only in {{}}"
-        case Reason.NEVER_STEADY:
-            return f"{{}} never became steady in {amounts[0]:g} seconds"
-        case Reason.FAILED:
-            return f"{words.percent(amounts[0])} of the responses of {{}} failed"
-        case Reason.JIT_UNFINISHED if amounts:
-            return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
-        case Reason.JIT_UNFINISHED:
-            return "JIT compilation of the server of {} was unfinished when the load ended"
-        case Reason.MACHINE:
-            return _machine_made(refusal)
+    if refusal.reason == Reason.MACHINE:
+        return _machine_made(refusal)
+    if refusal.reason == Reason.FAILED:
+        return f"{words.percent(amounts[0])} of the responses of {{}} failed"
+    if refusal.reason == Reason.JIT_UNFINISHED and amounts:
+        return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
+    return _WORDS["refusals"][refusal.reason].format(*amounts, side="{}")
 
 
 def _machine_made(refusal: Refusal) -> str:
@@ -239,36 +227,8 @@ def _from_one_baseline(differences: Sequence[Difference]) -> str:
     return f"{label} {row.quantity.label}, against {base}: {words.listed(changes)}".lstrip()
 
 
-_NEEDED: dict[Needed, str] = {
-    Needed.STARTS: "about {count} fresh starts of each",
-    Needed.SAMPLES: "more samples of the profile",
-    Needed.ROUNDS: "{count} rounds",
-    Needed.LONGER_LOAD: "a longer load on a quieter machine",
-    Needed.LONGER_SEARCH: "a longer search (more minutes)",
-    Needed.CONNECTIONS: "more connections than the queues have places",
-    Needed.LARGER_SIZE: "a larger size",
-    Needed.INTERLEAVED: "interleaved trials (lab compare)",
-    Needed.REFERENCE_TARGET: "a server that does nothing in the same schedule (lab compare)",
-    Needed.QUIETER_MACHINE: "a quieter machine",
-    Needed.GENERATOR_CORES: "more cores for the generator, which was late",
-    Needed.SERVER_CORES: "{count} cores for the server, and one for the generator",
-    Needed.RATE_KEPT: "profiled loads that keep their rate",
-    Needed.EVENTS: "a load long enough to hold such events",
-    Needed.MORE_RUNS: "{count} undisturbed runs",
-    Needed.SUCCESSES: "treatments whose responses succeed",
-}
-_BASIS: dict[Basis, str] = {
-    Basis.STARTS_BY_REQUEST: "{count} fresh starts of each, one schedule shared request by request",
-    Basis.STARTS_BY_SLICE: "{count} fresh starts of each, slices in random order",
-    Basis.STARTS_OF_SEARCH: "one search of both, {count} fresh starts",
-    Basis.ROUNDS: "{count} interleaved rounds",
-    Basis.FREEZES: "one load, frozen at known times",
-    Basis.OUTAGES: "one load with a killed node",
-    Basis.FILLS: "one fill each, counted",
-    Basis.TRENDS: "{count} runs at most",
-    Basis.COMPUTED: "computed for {count} keys",
-    Basis.NOTHING: "",
-}
+#: What would decide an inconclusive answer, what an answer rests on, and why a difference is not compared.
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(template("answers.toml"))
 
 
 def needed_words(answer: Answer) -> str:
@@ -276,13 +236,13 @@ def needed_words(answer: Answer) -> str:
     if answer.needed is None:
         return ""
     count = words.count(answer.needed_count) if answer.needed_count else "more"
-    return _NEEDED[answer.needed].format(count=count)
+    return _WORDS["needed"][answer.needed].format(count=count)
 
 
 def basis_words(answer: Answer) -> str:
     """Return what an answer rests on: 6 fresh starts of each, 2 published outputs."""
-    if answer.basis in _BASIS:
-        return _BASIS[answer.basis].format(count=words.count(answer.count))
+    if (text := _WORDS["basis"].get(answer.basis)) is not None:
+        return text.format(count=words.count(answer.count))
     return words.several(answer.count, answer.basis.value) if answer.count else ""
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import math
 import re
+import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -42,79 +44,11 @@ SPARE = (GREEN, PURPLE, ORANGE, SKY)
 #: For figures of more treatments than that (P. Tol, 2021, *Colour Schemes*, muted).
 FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 
-ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | {
-    "rocksdb-tuned": SKY,
-    # ways to run a request
-    "blocking-one": VERMILION,
-    "blocking-many": ORANGE,
-    "selector": BLUE,
-    # a cluster before and after report 5's changes
-    "all-old": VERMILION,
-    "all-new": BLUE,
-    "pool": GREEN,
-    "virtual": PURPLE,
-    # the stages of report 2's server
-    "before": ORANGE,
-    "after": VERMILION,
-    "nodelay": BLUE,
-    "jdk25": GREEN,
-    "delayed": PURPLE,
-    "one-write": SKY,
-}
+_COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
+ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | _COLOURS["treatments"]
 
-CATEGORY_COLOURS = {
-    "socket read": SKY,
-    "socket write": BLUE,
-    "poll": "#a5adb6",
-    "http parsing": YELLOW,
-    "storage": VERMILION,
-    "response": GREEN,
-    "handler": "#8fd3bd",
-    "hand-over": "#004c75",
-    "cluster": "#7a5195",
-    "cache": "#b5a100",
-    "log": ORANGE,
-    "flush": "#8a3c00",
-    "compaction": "#f2a172",
-    "gc": PURPLE,
-    "jit": "#5b5b5b",
-    "vm": "#8c6d7f",
-    "profiler": "#3d3d00",
-    "other": "#d0d7de",
-}
-
-# Matplotlib reads these both when an artist is made and when it is saved.
-RC: Any = {
-    "axes.edgecolor": QUIET,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 9,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.unicode_minus": False,
-    "figure.facecolor": CARD,
-    "font.family": ["DejaVu Sans"],
-    "font.size": 9,
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "svg.fonttype": "none",  # text stays text: it can be searched, and the report embeds the font once
-    "svg.hashsalt": "lab",
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a tool's output is a dollar sign
-    "xtick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.color": QUIET,
-    "ytick.labelcolor": INK,
-}
+#: Matplotlib reads these both when an artist is made and when it is saved.
+RC = mpl.rc_params_from_file(Path(__file__).parent / "templates" / "lab.mplstyle", use_default_template=False)
 PNG_DPI, POINTS_AN_INCH = 144, 72
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
@@ -150,21 +84,29 @@ def broken(heading: str, width_in: float) -> list[str]:
 
 
 class Picture(Figure):
-    """A figure in the lab's look that a notebook shows without pyplot. `alt` says in words what it shows.
+    """A figure in the lab's look that a notebook shows without pyplot; its layout is computed when it is first saved.
 
-    The layout is computed when it is first saved.
+    `alt` says in words what it shows, `anchor` is its place in a report.
     """
 
     def __init__(self, width_in: float = 8.4, height_in: float = 4.4) -> None:
         super().__init__(figsize=(width_in, height_in), layout="constrained")
         FigureCanvasAgg(self)
-        self.alt = ""
+        self.anchor, self.alt = "", ""
+        self.heading_lines = 0
+        self.handles: list[Any] = []  # of the legend
 
     def headed(self, heading: str, alt: str = "") -> Picture:
         """Return the same with its result as a heading, and in words: `alt`, or what the heading says."""
-        lines = broken(heading, (1 - HEADING_X) * self.get_figwidth())
+        lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
+        self.heading_lines = len(lines)
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.alt = alt or f"{heading}."
+        return self
+
+    def at(self, anchor: str) -> Picture:
+        """Return the same with its place in a report."""
+        self.anchor = anchor
         return self
 
     def get_suptitle(self) -> str:
@@ -191,6 +133,26 @@ def empty(text: str) -> Picture:
     figure.text(0.5, 0.5, text, ha="center", color=QUIET)
     figure.alt = f"An empty figure: {text}."
     return figure
+
+
+#: What marks an axis of rows, and the values at its right end.
+ROWS, VALUE = "rows", "value"
+
+
+def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
+    """Make y an axis of rows, the first at the top, each with its label."""
+    axes.set_yticks(range(len(labels)), labels, fontsize=fontsize)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    axes.yaxis.set_gid(ROWS)
+
+
+def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: str = INK) -> None:
+    """Write a value to the right of a row."""
+    axes.annotate(
+        text, (1, row), (5, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=fontsize,
+        color=colour, annotation_clip=False, gid=VALUE,
+    )  # fmt: skip
 
 
 #: Values of the rows of a figure: what they are, their colour, and the values.
@@ -222,10 +184,8 @@ def bars(
         axes.plot([low, high], [place, place], color=INK, linewidth=1.6)
     for name, at, colour, dash in marks:
         axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
-    axes.set_yticks(range(len(labels)), [plain(label, 32) for label in labels])
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    rows(axes, [plain(label, 32) for label in labels])
     axes.set_xlim(0, 1.16 * max(most))
-    axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_formatter(axis_count)
     axes.set_xlabel(axis)
     legend(figure, 4, 8)
@@ -256,12 +216,12 @@ def svg(figure: Figure, name: str) -> str:
     # the size comes from the page; the view box keeps the proportions
     text = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", text, count=1)
     text = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", text, count=1)
-    text = _PLACES.sub(lambda places: _LONG.sub(lambda number: f"{float(number[0]):.2f}", places[0]), text)
+    text = _PLACES.sub(lambda places: _LONG.sub(lambda number: f"{float(number[0]):.1f}", places[0]), text)
     return "".join(line.strip() + "\n" for line in text.splitlines())
 
 
-#: Attributes with coordinates, and numbers in them with more digits than a hundredth of a point takes.
-_PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{3,}")
+#: Attributes with coordinates, and numbers in them with more digits than a tenth of a point takes.
+_PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{2,}")
 
 
 def plain(text: object, limit: int = 90) -> str:
@@ -275,20 +235,21 @@ def plain(text: object, limit: int = 90) -> str:
 AROUND_LABEL = 4.8
 
 
-def legend(figure: Figure, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
-    """Put the legend below a figure, in at most so many columns, in fewer where their labels would not fit."""
+def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
+    """Put the legend below a figure, each label once, in at most so many columns, in fewer where they would not fit."""
     if handles is None:
         handles = [handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]]
     font = FontProperties(family=["DejaVu Sans"], size=fontsize)
-    labels = [str(handle.get_label()) for handle in handles]
-    widths = [text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels]
+    by_label = {str(handle.get_label()): handle for handle in handles}
+    widths = [text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in by_label]
     room = POINTS_AN_INCH * figure.get_figwidth()
     columns = max(1, min(most, len(widths)))
     while columns > 1 and sum(
         max(own, default=0.0) + AROUND_LABEL * fontsize for own in np.array_split(widths, columns)
     ) > room:  # fmt: skip
         columns -= 1
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns, fontsize=fontsize)
+    figure.handles = list(by_label.values())
+    figure.legend(handles=figure.handles, loc="outside lower center", ncols=columns, fontsize=fontsize)
 
 
 def colour_of(engine: str) -> str:
@@ -324,7 +285,7 @@ def workloads(steps: Iterable[Step]) -> str:
 
 def category_colour(category: str) -> str:
     """Return the colour of a category of stacks."""
-    return CATEGORY_COLOURS.get(category.lower(), CATEGORY_COLOURS["other"])
+    return _COLOURS["categories"].get(category.lower(), _COLOURS["categories"]["other"])
 
 
 def label_bar(axes: Axes, text: str, x: float, y: float) -> None:

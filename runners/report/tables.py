@@ -6,27 +6,33 @@ render it, where values are escaped unless marked as Markdown.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import pandas as pd
-
 from runners import words
 from runners.errors import UNPRINTABLE
-from runners.readers.run import Step
 
 if TYPE_CHECKING:
     from runners.report.flamegraph import FlameGraph
     from runners.report.style import Picture
 
 NONE = words.DASH
+
+
+def template(name: str) -> str:
+    """Return a template, style sheet or script of the report, as it is."""
+    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+#: Titles, texts and notes of sections, by their anchors.
+PROSE: dict[str, dict[str, str]] = tomllib.loads(template("sections.toml"))
 
 
 def value(number: Any) -> float:
@@ -86,16 +92,6 @@ def when(unix_s: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A figure with the data that it draws, and charts of them that a page lets a reader hover and zoom."""
-
-    anchor: str
-    picture: Picture
-    data: pd.DataFrame
-    charts: tuple[Chart, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """A part of a report: its heading, text, figures, flame graphs and tables, in this order.
 
@@ -105,21 +101,22 @@ class Section:
     anchor: str
     title: str
     text: str = ""
-    figures: tuple[Shown, ...] = ()
+    figures: tuple[Picture, ...] = ()
     tables: tuple[Table, ...] = ()
     graphs: tuple[FlameGraph, ...] = ()
+
+    @classmethod
+    def of(cls, anchor: str, *contents: Picture | Table, text: str | None = None) -> Section:
+        """Return a section by its anchor, with its title and, unless another is given, its text of sections.toml."""
+        own = PROSE[anchor]
+        figures = tuple(content for content in contents if not isinstance(content, Table))
+        shown_tables = tuple(content for content in contents if isinstance(content, Table))
+        return cls(anchor, own["title"], own.get("text", "") if text is None else text, figures, shown_tables)
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to look at."""
         return not (self.figures or self.tables or self.graphs)
-
-
-def with_spectra(anchor: str, picture: Picture, steps: Sequence[Step], *more: pd.DataFrame) -> Shown:
-    """Return the figure with the spectra of its steps, and whatever more was drawn, as its data."""
-    data = pd.concat([*(step.frames["spectrum"].assign(step=step.name) for step in steps), *more], ignore_index=True)
-    data.insert(0, "step", data.pop("step"))
-    return Shown(anchor, picture, data)
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!$@{}])")
@@ -186,18 +183,11 @@ def path(target: str) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/ with its data, on one line; one that an archive has not `kept` says where it is."""
+    """Return a figure of figures/ on one line; one that an archive has not `kept` says where it is."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')
-    picture = f"![{escape(alt)}](figures/{place}.svg)"
-    data = f" [data](figures/{place}.csv)" if kept is None else ""
-    return Markdown(f'<a id="{place}"></a>{picture}{data}')
-
-
-def template(name: str) -> str:
-    """Return a template, style sheet or script of the report, as it is."""
-    return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return Markdown(f'<a id="{place}"></a>![{escape(alt)}](figures/{place}.svg)')
 
 
 def in_notebook() -> bool:
@@ -207,56 +197,3 @@ def in_notebook() -> bool:
     except ImportError:
         return False
     return hasattr(get_ipython(), "kernel")
-
-
-MOST_POINTS = 400  # of a line: more cannot be seen on a screen
-DIGITS = 5
-DASHED = (4, 3)  # lengths of dashes and gaps in pixels
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One line of a chart: its label, its colour and its points; without a dash it is solid."""
-
-    label: str
-    colour: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    dash: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """One panel. A unit is a name that the script knows: number, latency (us), percentile (as 1/(1 - p))."""
-
-    title: str
-    x_label: str
-    y_label: str
-    x_unit: str
-    y_unit: str
-    series: tuple[Series, ...]
-    x_log: bool = False
-    y_log: bool = False
-
-
-def series(label: str, colour: str, x: Iterable[float], y: Iterable[float], *, dashed: bool = False) -> Series | None:
-    """Return a line of finite points in the order of x, thinned evenly where there are too many; None below two."""
-    finite = sorted((float(a), float(b)) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b))
-    if len(finite) < 2:
-        return None
-    step = max(1, math.ceil(len(finite) / MOST_POINTS))
-    kept = finite[::step]
-    kept += [finite[-1]] if kept[-1] != finite[-1] else []
-    xs, ys = (tuple(float(f"{point[side]:.{DIGITS}g}") for point in kept) for side in (0, 1))
-    return Series(label, colour, xs, ys, DASHED if dashed else ())
-
-
-def chart(title: str, label: str, unit: str, drawn: Iterable[Series | None], *, x_log: bool = False) -> Iterator[Chart]:
-    """Yield a chart of latency over something; nothing without a line."""
-    if known := tuple(line for line in drawn if line is not None):
-        yield Chart(title, label, "latency", unit, "latency", known, x_log, True)
-
-
-def as_text(charts: Sequence[Chart]) -> str:
-    """Return charts as JSON; empty where there are none."""
-    return json.dumps([asdict(chart) for chart in charts], separators=(",", ":"), ensure_ascii=False) if charts else ""

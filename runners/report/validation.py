@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +22,8 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
 from runners.report import style, tables
-from runners.report.latency import Curve, curve
-from runners.report.tables import Section, Shown, Table, with_spectra
+from runners.report.latency import curve
+from runners.report.tables import PROSE, Section, Table
 from runners.results import generators
 from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
 
@@ -36,22 +35,7 @@ def floor_section(run: Run) -> Section | None:
     measured = instrument.floors(run.steps)
     if not instrument.points(measured):
         return None
-    rows = [
-        {
-            "step": step.name, "generator": floor.tool, "connections": floor.connections, "rate_rps": floor.rate_rps,
-            "round": step.record.round, "achieved_rps": facts.achieved_rps(step),
-            **{f"p{level:g}_us": at.value if (at := facts.at(step, level / 100)) else math.nan for level in (50, 99)},
-            "cpu_s_a_million": instrument.cpu_s_a_million(step),
-        }
-        for floor in measured for step in floor.good
-    ]  # fmt: skip
-    shown = Shown(generators.FLOORS, floors(run.find(kind="round")), pd.DataFrame(rows))
-    text = (
-        "The same GET at the same rate against a handler that does nothing, by one generator after the other, round by "
-        "round. The simplest honest client shows what the machine costs; what another reads above it is its own part. "
-        "A value over rounds is their median; a difference is taken within each round."
-    )
-    return Section("floors", "The floor of each generator", text, (shown,))
+    return Section.of("floors", floors(measured).at(generators.FLOORS))
 
 
 def staircase_section(run: Run) -> Section | None:
@@ -61,32 +45,19 @@ def staircase_section(run: Run) -> Section | None:
         return None
     drawn = chosen(steps)
     output = published(PUBLISHED)
-    there = output.spectrum_frame().assign(step="published")
-    shown = with_spectra(generators.STAIRCASE, staircase(steps, output), drawn, there)
     here = any(facts.tool(step) == "wrk2" for step in drawn)
-    text = (
-        "On linear axes a timer shows as a straight climb: requests that leave on a tick of 1 ms are late by anything "
-        "from nothing to a tick, evenly. "
-    )
-    if here:
-        text += "Below, the floors of one round, and the published output of report 1"
-    else:
-        text += "wrk2 is not on this machine: the published output of report 1, made with it, is the evidence"
+    text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
     if (line := fitted_line(output.spectrum_frame())) is not None:
         text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
-    return Section("timer", "The timer", words.sentence(text), (shown,))
+    picture = staircase(drawn, output).at(generators.STAIRCASE)
+    return Section.of("timer", picture, text=words.sentence(text))
 
 
 def stall_section(run: Run) -> Section | None:
     """Return what each generator says of a server that stalled, or None."""
-    steps = run.find(kind="stall")
-    if not stalls(steps):
+    if not (seen := stalls(run.find(kind="stall"))):
         return None
-    text = (
-        "The server's process was stopped in the middle of the load and again before its end. The schedule says how "
-        "many requests had to wait how long: the broad line. A distribution that lacks them describes another server."
-    )
-    return Section("stall", "The stall", text, (with_spectra(generators.STALL, stall(steps), steps),))
+    return Section.of("stall", stall(seen).at(generators.STALL))
 
 
 def _place(floor: Floor) -> tuple[int, float | None]:
@@ -110,12 +81,8 @@ def cpu_section(run: Run) -> Section | None:
 
     head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
     rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
-    note = (
-        "Seconds of CPU time, user and system; the median over the rounds with its interval. Ours and the simplest "
-        "clients count the recorded window; of wrk2 and wrk it is the whole process over all of its requests."
-    )
-    table = Table("CPU seconds per million requests", ("generator", *head), rows, note)
-    return Section(generators.CPU, "What a generator costs", tables=(table,))
+    note = PROSE[generators.CPU]["note"]
+    return Section.of(generators.CPU, Table("CPU seconds per million requests", ("generator", *head), rows, note))
 
 
 BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
@@ -171,16 +138,15 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
         axes.plot([value.low, value.high], [y, y], color=colour, linewidth=4, alpha=0.35, solid_capstyle="butt")
         axes.scatter([value.value], [y], s=38, facecolor=face, edgecolor=colour, linewidths=1.5, zorder=3)
     text = f"{tables.latency(p50.value)}  /  {tables.latency(p99.value)}"
-    axes.annotate(text, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=8, color=style.INK)
+    style.row_value(axes, text, y, 8)
 
 
 @style.styled
-def floors(steps: Sequence[Step]) -> style.Picture:
+def floors(measured: Sequence[Floor]) -> style.Picture:
     """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
 
     wrk, which has no rate, stands in the last panel of its number of connections.
     """
-    measured = instrument.floors(steps)
     panels: list[tuple[str, list[Floor]]] = []
     points = instrument.points(measured)
     for index, (connections, rate) in enumerate(points):
@@ -188,8 +154,6 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         if all(other != connections for other, _ in points[index + 1 :]):  # the last of these connections
             group += [floor for floor in measured if floor.closed and floor.connections == connections]
         panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
-    if not panels:
-        return style.empty("no floor to draw")
     ratios = [len(group) + 0.6 for _, group in panels]
     figure = style.Picture(8.4, 1.3 + sum(_ROW_IN * len(group) + 0.42 for _, group in panels))
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
@@ -200,9 +164,7 @@ def floors(steps: Sequence[Step]) -> style.Picture:
         for floor in group:
             reached = floor.achieved() if floor.closed else None
             names.append(label_of(floor.tool) + (f"\nclosed loop: {words.rate(reached.value)}" if reached else ""))
-        axes.set_yticks(range(len(group)), names)
-        axes.set_ylim(len(group) - 0.4, -0.6)
-        axes.grid(visible=False, axis="y")
+        style.rows(axes, names)
         axes.set_title(heading[0].upper() + heading[1:], fontsize=9.5, pad=4)
         axes.set_xscale("log")
         place: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom"}
@@ -251,17 +213,13 @@ def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
 
 
 @style.styled
-def staircase(steps: Sequence[Step], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the rounds of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
-    curves = [
-        (label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in chosen(steps)
-    ]
-    if published is not None:
-        dotted: Any = (0, (1, 1.2))
-        name = f"published (wrk2, {words.rate(published.rate_rps)})"
-        curves.append((name, published.spectrum_frame(), style.INK, dotted))
-    if not curves:
-        return style.empty("no spectrum to draw")
+def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
+    """Draw a round of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
+    curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
+    dotted: Any = (0, (1, 1.2))
+    curves.append(
+        (f"published (wrk2, {words.rate(published.rate_rps)})", published.spectrum_frame(), style.INK, dotted)
+    )
     figure = style.Picture(8.4, 4.2)
     axes = figure.add_subplot()
     ticks: list[tuple[str, TimerFit]] = []
@@ -360,14 +318,11 @@ def _lost(axes: Axes, paced: Sequence[Stall], waits: _Values, expected: _Values)
 
 
 @style.styled
-def stall(steps: Sequence[Step]) -> style.Picture:
+def stall(seen: Sequence[Stall]) -> style.Picture:
     """Draw when the server stalled, and over each response time how many requests took longer.
 
     The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
     """
-    seen = stalls(steps)
-    if not seen:
-        return style.empty("no stall was measured")
     figure = style.Picture(8.4, 5.4)
     strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
     shown = next((load for load in seen if load.tool == OURS), seen[0])
@@ -380,23 +335,22 @@ def stall(steps: Sequence[Step]) -> style.Picture:
 
 
 ANCHOR, FIGURE = "wrk2", "two-generators"
-ABSENT = "Not measured: the same load by wrk2, which is not on this machine; lab build wrk2 makes it."
 
 
 def two_generators_section(run: Run) -> Section | None:
     """Return what both generators read of one load; None for a run without it."""
     if (readings := two_readings(run.steps)) is None:
         return None
-    shown = with_spectra(FIGURE, two_generators(run.steps), readings.loads)
-    return Section(ANCHOR, "What wrk2's timer adds", _text(readings), (shown,))
+    return Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
 
 
 def _text(readings: TwoReadings) -> str:
     load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
     rounds, on = readings.median.rounds, words.connections(readings.connections)
     counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
-    text = f"{_heading(readings.median)}: {_words(readings)}. The load is {load} on {on}, on one warm server, by wrk2 "
-    text += f"and by truepace, the lab's own generator, in random order; {counted}."
+    read = ", ".join(map(_added, readings.differences))
+    text = f"{_heading(readings.median)}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
+    text += f"truepace, the lab's own generator, in random order; {counted}."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
@@ -411,10 +365,6 @@ def _heading(median: Difference) -> str:
     return f"wrk2 reads a {'higher' if median.added_us.value > 0 else 'lower'} median than truepace{in_one}"
 
 
-def _words(readings: TwoReadings) -> str:
-    return ", ".join(map(_added, readings.differences))
-
-
 def _added(difference: Difference) -> str:
     """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
     added, name = difference.added_us, words.level(difference.level)
@@ -424,31 +374,24 @@ def _added(difference: Difference) -> str:
 
 
 @style.styled
-def two_generators(steps: Iterable[Step]) -> style.Picture:
+def two_generators(readings: TwoReadings) -> style.Picture:
     """Draw the response time of every round of both generators by percentile, with the difference at p50 and p99."""
-    readings = two_readings(steps)
-    lines = [line for step in readings.loads if (line := _curve(step)) is not None] if readings else []
-    if readings is None or not lines:
-        return style.empty("no load of two generators to draw")
+    spectra = ((step.frames["spectrum"], facts.tool(step)) for step in readings.loads)
+    curves = (curve(spectrum, facts.RESPONSE, label_of(tool), colour_of(tool)) for spectrum, tool in spectra)
+    lines = [line for line in curves if line is not None]
     figure = style.Picture(8.4, 4.4)
     axes = figure.add_subplot()
-    labels = {line.label: line for line in reversed(lines)}  # a generator once, by its first round
     for line in lines:
-        label = line.label if labels[line.label] is line else None
-        axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=label)
+        axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=line.label)
     for difference in readings.differences:
         _mark(axes, difference)
-    style.percentile_axis(axes, max(line.x[-1] for line in lines))
-    style.latency_axis(axes, min(line.value_us[0] for line in lines), max(line.value_us[-1] for line in lines))
+    values = np.concatenate([line.value_us for line in lines] or [np.ones(1)])
+    style.percentile_axis(axes, max((line.x[-1] for line in lines), default=1.0))
+    style.latency_axis(axes, values.min(), values.max())
     axes.set_ylabel("response time (log)")
     style.legend(figure, 2)
-    heading = f"wrk2 against truepace: {_words(readings)}"
+    heading = f"wrk2 against truepace: {', '.join(map(_added, readings.differences))}"
     return figure.headed(heading, f"Response time by percentile of one load. {heading}.")
-
-
-def _curve(step: Step) -> Curve | None:
-    tool = facts.tool(step)
-    return curve(step.frames["spectrum"], facts.RESPONSE, label_of(tool), colour_of(tool))
 
 
 def _mark(axes: Axes, difference: Difference) -> None:
@@ -472,4 +415,4 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 def left_out(run: Run) -> Iterator[str]:
     """Yield that wrk2 was absent, and how to get it, where a load by it was planned."""
     if wrk2_was_absent(run):
-        yield ABSENT
+        yield PROSE[ANCHOR]["absent"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 
 from runners import words
@@ -12,51 +13,18 @@ from runners.design.session import RATE_STEP
 from runners.readers.run import Run, Step
 from runners.report import tables
 from runners.report.sentences import words_of
-from runners.results.checks import About, Check, Consequence
+from runners.results.checks import Check, Consequence
 from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
 MOST_NAMED = 2
 #: What a failed check says, and what follows from it.
-_FAILED: dict[About, tuple[str, str]] = {
-    About.COMPLETE: ("steps are missing or not valid", "nothing of them is shown"),
-    About.READABLE: ("raw files could not be read", "what they hold is missing"),
-    About.ACHIEVED: ("loads fell short of the offered rate", "no latency of them is quoted"),
-    About.FAILED: ("requests failed", "latencies are quoted only where at most 0.1 % did"),
-    About.SAMPLES: ("loads have too few responses for their p99", "longer loads would bound it"),
-    About.KEPT_UP: ("the generator was late", "response times are upper bounds there, rates lower bounds"),
-    About.ONE_SECOND: ("one second makes the p99 of loads", "it says when something happened, not how often"),
-    About.STEADY: (
-        "loads never became steady in median, rate and JIT compilation by the second",
-        "their percentiles are not compared",
-    ),
-    About.WARM: ("JIT compilation was unfinished at the end of loads", "a warm server takes less CPU time"),
-    About.TRANSPORT: ("the server fell back to Java sockets", "its native transport is faster"),
-    About.PROFILE_SAMPLES: ("profiles hold few samples", "their shares have wide intervals"),
-    About.PROFILE_RATE: ("loads did not keep their rate while they were profiled", "those profiles are of a queue"),
-    About.PROFILER_SHARE: ("the profiler itself took over 5 % of the samples", "shares of the rest are lower by that"),
-    About.MACHINE: ("other processes or virtual machines used the cores", "tails may be theirs"),
-    About.SENTINEL: ("the fixed load before the run lay outside its usual range", "the machine was not as usual"),
-    About.DATA: ("the store was empty when it was read", "those reads are misses"),
-    About.STARTS: ("not all planned starts could be used", "intervals are wider"),
-    About.CONTROL: ("a second process of the baseline differs from the first", "so may the treatments, by chance"),
-    About.UTILISATION: ("the servers were near their limits while compared", "one server's requests delay the other's"),
-    About.CARRY_OVER: ("a request's time depends on the one before it", "the order is balanced, so the ratios hold"),
-    About.PROBES: ("probes were discarded, for the generator was late", "no knee rests on them"),
-    About.KNEE_AGAIN: (
-        "longer loads missed the objective at rates that the short steps of a search had met",
-        "these knees are those of longer loads",
-    ),
-    About.FASTER: ("loads are faster than a server that does nothing", "that is not the server's latency"),
-    About.GENERATORS: ("generators were not found", "nothing is said of them"),
-    About.JDK: ("no JDK 17 was found", "the published stages were not measured"),
-    About.TOGETHER: ("generators did not begin together", "their loads did not overlap"),
-}  # fmt: skip
+_FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
 
 
 def check_words(*checks: Check, with_values: bool = True) -> str:
     """Return failed checks of one kind in a sentence: what failed, in which places, the worst values, what follows."""
-    failed, follows = _FAILED.get(checks[0].about, (checks[0].about.value, "see conclusions.json"))
+    failed, follows = _FAILED.get(checks[0].about, [checks[0].about, "see conclusions.json"])
     places = [part for check in checks if (part := _place_words(check, with_values))]
     return words.sentence(f"{failed}{' ' if places else ''}{words.listed(places)}; {follows}")
 

@@ -194,7 +194,7 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     assert found.reference["p50_us"] == pytest.approx(52.0, rel=0.05) and THROUGHPUT in found.reference
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
     (section,) = sections(run)
-    assert section.tables[0].rows and section.figures[0].data["treatment"].nunique() == 2
+    assert section.tables[0].rows and "p50" in section.figures[0].alt
 
 
 def test_a_start_that_is_not_valid_is_left_out_and_said(compared: Run) -> None:

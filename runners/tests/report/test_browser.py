@@ -110,6 +110,24 @@ def test_a_flame_graph_is_walked_zoomed_and_reset_by_keys(report: RunFolder, tmp
         assert page.complaints == []
 
 
+#: Parts of the page outside of the appendix whose content is wider than they are.
+CUT_OFF = """
+[...document.querySelectorAll('header .scroll, section:not(#appendix) .scroll, section:not(#appendix) .card')]
+  .filter((part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.outerHTML.slice(0, 200))
+"""
+
+
+def test_on_a_phone_no_table_and_no_figure_is_cut_off(report: RunFolder, tmp_path: Path) -> None:
+    with browser(tmp_path) as page:
+        page.send("Emulation.setDeviceMetricsOverride", width=390, height=800, deviceScaleFactor=1, mobile=True)
+        page.open(report.report_html.as_uri())
+        assert page.run(CUT_OFF) == []
+        assert page.run("document.documentElement.scrollWidth") == 390
+        letters_px = "Math.min(...[...document.querySelectorAll('section .narrow text')].map((text) => "
+        letters_px += "text.getBoundingClientRect().height).filter((height) => height > 0))"
+        assert page.run(letters_px) > 6
+
+
 #: Marks what a key can reach, with all that folds opened, and gives their number. Of radio buttons a group is one stop.
 MARK = """
 document.querySelectorAll('details').forEach((each) => { each.open = true });

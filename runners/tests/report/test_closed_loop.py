@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from runners import report
 from runners.experiments.e02_closed_loop_jdk import STAGES, Stage
 from runners.readers.run import Run
 from runners.report import render
@@ -53,7 +52,3 @@ def test_where_every_stage_was_measured_every_published_run_stands_in_the_table(
     assert sum("no PUT among its requests" in row for row in rows) == 6
     assert sum("the flag alone" in row for row in rows) == 9
     assert sum("with the flag and a" in row for row in rows) == 9
-
-
-def test_the_figures_stand_with_nothing_to_draw() -> None:
-    assert "no loop" in report.loop_curves([]).alt and "no loop" in report.loop_rates([]).alt

@@ -104,7 +104,7 @@ def test_drawing_leaves_no_trace_in_the_settings_of_a_notebook() -> None:
 def test_a_spectrum_says_in_title_and_alternative_text_what_was_sent_and_no_percentile_without_a_floor() -> None:
     picture = spectrum(steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000))
     for text in (picture.get_suptitle(), picture.alt):
-        assert "PUT at" in text and "p99" not in text
+        assert "PUT: response time" in text and "p99" not in text
     text = svg(picture)
     for label in ("percentile", "latency", "99 %", "RocksDB response"):
         assert label in text

@@ -9,14 +9,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from runners import report
 from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
 from runners.readers.reading import read_run
 from runners.readers.run import Step
 from runners.report import render, style
+from runners.report.closed_loop import loop_curves
+from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
-from runners.results import loops
+from runners.report.sections import outage
+from runners.results import faults, loops
 from runners.results.conclusion import conclude
 from runners.results.ladders import ladders
 from runners.tests.fixtures.fake_clusters import outage_of
@@ -48,11 +50,11 @@ def load(root: Path) -> Step:
 
 def _ladder(root: Path, floor: Step) -> style.Picture:
     (found,) = ladders(read_run(make_ladder(root / "runs", (1_000.0, 2_000.0, 4_000.0), searched=False)))
-    return report.ladder(found, (), floor)
+    return ladder(found, (), floor)
 
 
 def _loops(root: Path, floor: Step) -> style.Picture:
-    return report.loop_curves(loops_of(root).find(kind=loops.KIND), floor)
+    return loop_curves(loops.of_run(loops_of(root)), floor)
 
 
 FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
@@ -60,7 +62,7 @@ FIGURES: dict[str, Callable[[Path, Step], style.Picture]] = {
     "timeline": lambda root, floor: timeline(load(root), floor=floor),
     "ladder": _ladder,
     "loops": _loops,
-    "outage": lambda root, floor: report.outage([outage_of(root, "sharded", 0.3)], floor),
+    "outage": lambda root, floor: outage(faults.outages([outage_of(root, "sharded", 0.3)]), floor),
 }
 
 

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from runners.report import style
-from runners.tests.fixtures import references
-from runners.tests.fixtures.references import KEPT
+from runners.report.document import document
+from runners.report.narrow import narrowed
+from runners.tests.fixtures.references import KEPT, concluded
 from runners.tests.tiers import in_short
 
 #: Boxes of letters have some room around what is printed.
@@ -43,10 +44,11 @@ def beyond_the_ends(figure: Figure) -> Iterator[Text]:
 
 @pytest.mark.parametrize("number", in_short(KEPT, ("03",)))
 def test_no_label_of_a_reports_figures_is_printed_over_another(number: str) -> None:
-    page = references.page(number)
+    page = document(concluded(number))  # its own: narrowed changes it
     assert page.figures
-    found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(shown.picture)]
-    assert found == []
+    for layout in (lambda figure: figure, narrowed):
+        found = [f"{shown.anchor}: {pair}" for shown in page.figures for pair in overprinted(layout(shown))]
+        assert found == []
 
 
 def test_two_labels_at_one_place_are_found() -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace as record_with
 from runners import report
 from runners.readers.run import Step
 from runners.report.concluded import Concluded
+from runners.report.latency import spectrum
 from runners.results.answer import Answer, Answered, Measure, Question, Unit, Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.results import Results
@@ -26,7 +27,7 @@ def profiled(folder: Path) -> Step:
 
 def test_figures_show_themselves_as_png(tmp_path: Path) -> None:
     step = profiled(tmp_path)
-    for picture in (report.spectrum(step), report.timeline(step)):
+    for picture in (spectrum(step), report.timeline(step)):
         data, size = picture._repr_png_()
         assert data.startswith(b"\x89PNG")
         assert set(size) == {"width", "height"}

@@ -10,7 +10,6 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
@@ -19,11 +18,10 @@ from runners.analysis.quantities import QUANTITIES
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report import style
 from runners.report.comparison import table as table_of
 from runners.report.document import Document, document
 from runners.report.document import _version as version
-from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, to_html, to_markdown
+from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, drawings, to_html, to_markdown
 from runners.results import cluster
 from runners.results.conclusion import conclude
 from runners.storage.run_folder import REFERENCE, RunFolder
@@ -113,7 +111,7 @@ def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> No
 
 def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
     page = references.page("01")
-    titles = {shown.anchor: shown.picture.get_suptitle() for shown in page.figures}
+    titles = {shown.anchor: shown.get_suptitle() for shown in page.figures}
     assert "p99" not in titles["spectrum-put"] and "p99" not in titles["interleaved-put-compared"]
 
 
@@ -132,25 +130,6 @@ def test_a_percentile_with_few_samples_beyond_it_is_not_printed() -> None:
     table = next(table for part in page.parts for table in part.tables if table.caption == "Every published run")
     for name, published, ours, _ in table.rows:
         assert ("p99" in published) and ("p99" not in ours), name
-
-
-def test_curves_can_be_hovered_and_are_still_pictures(report: RunFolder) -> None:
-    html = html_of(report)
-    live = {
-        name: json.loads(unescape(data))
-        for name, data in re.findall(
-            r'<figure id="([^"]+)">\s*<div [^>]*>\s*<svg(?:(?!</figure>).)*?<details [^>]*data-curves="([^"]*)"',
-            html,
-            re.S,
-        )
-    }
-    assert {"spectrum-put", "timeline-put"} <= set(live)
-    (chart,) = live["spectrum-put"]
-    assert chart["x_unit"] == "percentile" and chart["y_unit"] == "latency" and chart["y_log"]
-    assert any("RocksDB response" in line["label"] for line in chart["series"])
-    assert "instrument floor (noop)" in [line["label"] for line in chart["series"]]
-    assert all(len(line["x"]) == len(line["y"]) > 1 for line in chart["series"])
-    assert "uPlot" in html and len(html.encode()) < LIMIT_BYTES
 
 
 def test_every_link_into_the_page_has_its_place(report: RunFolder) -> None:
@@ -179,19 +158,11 @@ def test_the_page_is_small_and_asks_nothing_of_the_network(report: RunFolder) ->
     assert all(frame.outside() == [] for frame in page.frames)
 
 
-def test_data_of_a_figure_are_one_click_away(report: RunFolder) -> None:
-    links = [value for tag, _, value in Page(html_of(report)).references if value.startswith("data:text/csv")]
-    figures = [path for path in report.figures_path.glob("*.svg") if not path.name.startswith("flame-")]
-    assert len(links) == len(figures)
-    table = pd.read_csv(report.figures_path / "spectrum-put.csv")
-    assert {"step", "kind", "value_us", "percentile"} <= set(table.columns)
-    assert {"put-rocksdb", "put-lsm", "floor-put"} == set(table["step"])
-
-
 def test_figures_say_in_words_what_they_show(report: RunFolder) -> None:
     html = html_of(report)
     labels = re.findall(r'<div class="card" role="img" aria-label="([^"]+)"', html)
     assert len(labels) == html.count("<figure ") and all(len(label) > 20 for label in labels)
+    assert html.count('<div class="wide"><svg ') == html.count('<div class="narrow"><svg ') > len(labels) / 2
     assert re.findall(r"!\[\]", markdown_of(report)) == []
 
 
@@ -225,16 +196,13 @@ def page(report: RunFolder) -> Document:
 
 
 def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -> None:
-    drawn = {shown.anchor: style.svg(shown.picture, shown.anchor) for shown in page.figures}
+    drawn = drawings(page.figures)
     whole = to_html(page, drawn)
     assert "To stay small" not in whole
     for limit in (len(whole) - 1, len(whole) * 2 // 3):
         small = to_html(page, drawn, limit + MARGIN_BYTES)
         assert "To stay small" in small and len(small.encode()) < len(whole.encode())
         assert Page(small).outside() == []
-    least = to_html(page, drawn, 1)
-    files = {value for _, _, value in Page(least).references if value.endswith(".csv")}
-    assert files == {f"figures/{shown.anchor}.csv" for shown in page.figures}, "one link a figure, not one a step"
 
 
 def test_a_report_does_not_speak_of_commands_that_it_lacks(page: Document) -> None:
@@ -301,7 +269,7 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
     page = Page(html_of(folder))
     assert page.outside() == []
     assert page.handlers == []
-    assert page.tags.count("script") == 2
+    assert page.tags.count("script") == 1
     assert page.tags.count("img") == 0
     assert HOSTILE in "".join(page.text)
     shown = Page(MarkdownIt("commonmark").enable("table").render(markdown_of(folder)))

@@ -154,7 +154,7 @@ def test_the_report_holds_the_trends(tmp_path: Path) -> None:
     for report in (folder.report_html.read_text(), folder.report_md.read_text()):
         assert "run-12" in report
         assert "Latency is not shown" not in report
-    assert (folder.figures_path / "trends.csv").stat().st_size > 500
+    assert (folder.figures_path / "trends.svg").stat().st_size > 500
 
 
 def test_an_empty_history_is_drawn_and_said(tmp_path: Path) -> None:

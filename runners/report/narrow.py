@@ -1,0 +1,92 @@
+"""Lay a figure out again for a page as narrow as a phone's: columns below each other, labels of rows above them."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.gridspec import GridSpec
+from matplotlib.ticker import MaxNLocator
+
+from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
+
+WIDTH_IN = 4.3
+LINE_IN, ROW_IN = 0.17, 0.2  # of a heading's further line, and of a row's label above it
+ABOVE = 0.44  # of a row, from its middle to its label
+SHRUNK = 0.8  # of a panel that stood next to another
+MOST_TICKS = 4
+LETTERS = 8.0  # points of the labels of rows
+
+
+@styled
+def narrowed(figure: Picture) -> Picture:
+    """Return the same figure, laid out for a narrow page; what it was before is gone."""
+    if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # an empty one says a few words
+        return figure
+    shown = [axes for axes in figure.axes if axes.get_visible()]
+    lines = len(broken(figure.get_suptitle(), WIDTH_IN)) - figure.heading_lines
+    height_in = _below_each_other(figure, shown) + LINE_IN * lines
+    figure.set_size_inches(WIDTH_IN, height_in)
+    figure.headed(figure.get_suptitle(), figure.alt)
+    for axes in shown:
+        _texts(axes)
+        for line in axes.lines:
+            line.get_path().simplify_threshold = 1.0  # of a point, for what is drawn smaller
+    for old in list(figure.legends):
+        old.remove()
+        legend(figure, 3, LETTERS, figure.handles)
+    figure.set_layout_engine("constrained")
+    return figure
+
+
+def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
+    """Put all panels below each other, with room for the labels of their rows; return the height of all in inches."""
+    specs = {axes: spec for axes in shown if (spec := axes.get_subplotspec()) is not None}
+    columns = max(spec.get_gridspec().ncols for spec in specs.values())
+    heights_in = dict[Axes, float]()
+    for axes in sorted(shown, key=lambda axes: (specs[axes].colspan.start, specs[axes].rowspan.start)):
+        ratios = np.asarray(specs[axes].get_gridspec().get_height_ratios(), float)
+        share = float(ratios[specs[axes].rowspan.start] / ratios.sum()) * (SHRUNK if columns > 1 else 1.0)
+        heights_in[axes] = share * figure.get_figheight() + _labels_above_rows(axes)
+    grid = GridSpec(len(shown), 1, figure=figure, height_ratios=list(heights_in.values()))
+    for row, axes in enumerate(heights_in):
+        axes.set_subplotspec(grid[row, 0])
+        if columns > 1:
+            axes.tick_params(labelleft=True)
+    return sum(heights_in.values())
+
+
+def _labels_above_rows(axes: Axes) -> float:
+    """Put labels and values of rows above them; return how much higher the figure has to be, in inches."""
+    if axes.yaxis.get_gid() != ROWS:
+        return 0.0
+    places, labels = axes.get_yticks(), axes.get_yticklabels()
+    for place, label in zip(places, labels, strict=True):
+        text = ", ".join(label.get_text().split("\n"))
+        axes.annotate(
+            text, (0, place - ABOVE), xycoords=("axes fraction", "data"), fontsize=LETTERS,
+            fontweight=label.get_fontweight(), va="bottom",
+        )  # fmt: skip
+    for value in axes.texts:
+        if value.get_gid() == VALUE:
+            value.xy = (1, value.xy[1] - ABOVE)  # type: ignore[attr-defined]  # they are all annotations
+            value.set(position=(0, 0), ha="right", va="bottom")
+    axes.set_yticks(places, [""] * len(places))
+    axes.tick_params(axis="y", length=0)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high - 0.35)
+    return ROW_IN * len(places)
+
+
+def _texts(axes: Axes) -> None:
+    """Break title and label of an axis into lines that fit, and label few ticks."""
+    title, label = axes.get_title("left"), axes.get_xlabel()
+    if title:
+        axes.set_title("\n".join(broken(title.replace("\n", " "), 0.85 * WIDTH_IN)), fontsize=9.5, loc="left")
+    axes.set_xlabel("\n".join(broken(label.replace("\n", " "), 0.95 * WIDTH_IN)), fontsize=LETTERS)
+    axes.tick_params(axis="x", labelsize=7.5)
+    if axes.xaxis.get_gid() == "percentile":  # 0 % stands too near to 50 %
+        labels = [label.get_text().removesuffix(" %") for label in axes.get_xticklabels()]
+        axes.set_xticks(axes.get_xticks(), ["", *labels[1:]])
+    ticks = axes.xaxis.get_major_locator()
+    if isinstance(ticks, MaxNLocator):
+        ticks.set_params(nbins=MOST_TICKS)
