@@ -41,7 +41,7 @@ from runners.design.two_generators import NAME, WRK2
 from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
-from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
+from runners.execution.measurement import KIND, Measurement, let_rest, warm_up
 from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, LoadTarget
 from runners.process.cpu_placement import equal_groups
@@ -57,7 +57,7 @@ from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN, Workshop
 from runners.trial import machine
-from runners.trial.faults import heads
+from runners.trial.faults import happening, heads
 
 #: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
 #: their block's planned time is not spent.

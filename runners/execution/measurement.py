@@ -13,18 +13,16 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
 
 from runners import words
-from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.analysis.validity import Aspect, judged, may_quote, succeeded
+from runners.analysis.validity import Aspect, judged, may_quote
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
-from runners.design.session import LOAD, Freeze, KillNode, Trial
+from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
@@ -35,22 +33,19 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import (
     FillRecord,
-    LoopRecord,
     StepRecord,
     SweepRecord,
-    WindowRecord,
     overlaid,
     write_record,
 )
-from runners.targets.base import Cluster, Freezable, Jvm, Target
+from runners.targets.base import Jvm, Target
 from runners.targets.lab_server import check_filled, check_written, fill_by_hand
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import StallWitness, available
-from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
+from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
-from runners.trial.protocol import spoken
 from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest_s
 
@@ -106,17 +101,17 @@ class Measurement:
         server: Target,
         profile: ProfileSpec | None = None,
         known: StepRecord = NOTHING_KNOWN,
-        happening: Callable[[float], Happening | None] = lambda _lead_s: None,
+        happening: Callable[[float], Happening] = lambda _lead_s: Happening(),
         load: LoadSpec | None = None,
     ) -> Step:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` is given the seconds for which the generator sends before it records, and returns what is planned
-        for the time of the load. `load`: the load of several servers that share it.
+        `happening` is given the seconds for which the generator sends before it records. `load`: that of several
+        servers that share it.
         """
         load = load or self._load(trial, server)
         instrument = self._for(trial, load, profile)
-        during = happening(instrument.generator.lead_s(load)) or NOTHING
+        during = happening(instrument.generator.lead_s(load))
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
         folder = self._folder.begin_step(trial.name)
         try:
@@ -144,8 +139,8 @@ class Measurement:
                     sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
                     rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
                 )  # fmt: skip
-                record = overlaid(record, planned, known, during.record(folder))
-                step = self._keep(folder, record, server)
+                record = overlaid(record, planned, known, during.record(_start_us(folder) if trial.faults else None))
+                step = self._keep(folder, record)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -194,12 +189,10 @@ class Measurement:
         send = run_load if trial.role == SENTINEL else self._instrument.send
         return dataclasses.replace(self._instrument, generator=generator, recorder=recorder, send=send)
 
-    def _keep(self, folder: StepFolder, record: StepRecord, server: Target) -> Step:
+    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
         write_record(folder, record)
         step = read_step(folder)
         kept = judged(step)
-        if failures(step).protocol and not succeeded(step) and server.alive():
-            kept = replace(kept, spoken=spoken(server.url))
         store_frames(step)
         if record.sweep is not None:
             folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
@@ -231,7 +224,7 @@ class Measurement:
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
                     record = _at_rest(record, server, workload)
-                step = self._taken[folder.name] = self._keep(folder, record, server)
+                step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
@@ -254,60 +247,6 @@ class Measurement:
         rps = trial.rate.rps if trial.rate is not None else rps or 1.0
         share = cpu_share if cpu_share > 0 else SERVER_CPU_SHARE
         return ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """What a trial plans for the time of its load: `begin` is called every second, `end` when it is over."""
-
-    begin: Callable[[], None]
-    end: Callable[[], object]
-    record: Callable[[StepFolder], StepRecord]
-
-
-NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
-
-
-def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """Return the faults or TCP readings that a trial plans for the time of its load, None for none.
-
-    `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
-    Raises MeasureError for a fault that this server can't have.
-    """
-    freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
-    kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
-    if (loop := trial.loop) is not None:
-        watch, (name, title) = TcpWatch(), stage
-        about = LoopRecord(
-            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
-            held_keys=loop.held_keys, kernel_hz=timer_hz(),
-        )  # fmt: skip
-        return Happening(watch.begin, lambda: None, lambda _: StepRecord(loop=replace(about, tcp=watch.gained() or {})))
-    if len(kills) > 1 or (kills and freezes):
-        cause = "it kills a node and has another fault too"
-        raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
-    if kills:
-        if not isinstance(server, Cluster):
-            raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-        (kill,) = kills
-        dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
-        return Happening(
-            dying.begin,
-            dying.finish,
-            lambda folder: StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder))),
-        )
-    if not freezes:
-        return None
-    if not isinstance(server, Freezable):
-        raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    freezer = Freezer(server.child, freezes, lead_s)
-
-    def record(folder: StepFolder) -> StepRecord:
-        start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
-        window = WindowRecord(start_unix_us=start_unix_us, length_s=trial.shape.duration_s or 0.0)
-        return StepRecord(freezes=freezer.finish(), window=window)
-
-    return Happening(freezer.begin, freezer.finish, record)
 
 
 def _start_us(folder: StepFolder) -> float | None:

@@ -1,7 +1,6 @@
-"""Profile any server's processor time: one interface to several profilers, the same files.
+"""Profile any server by async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
 
-async-profiler for a JVM, py-spy for Python, the profile that a Go server gives of itself (`pprof` in target.yaml), perf
-for everything else. All write collapsed stacks and, where samples have times, timed stacks.
+All write collapsed stacks and, where samples have times, timed stacks.
 """
 
 from __future__ import annotations
@@ -14,23 +13,21 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
-from msgspec.structs import replace
 
-from runners.errors import LabError, MeasureError, ToolError
+from runners.errors import MeasureError, ToolError
 from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
 from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget
-from runners.trial.profiler import Profiler, ProfileSpec, collapse, write_collapsed
+from runners.trial.profiler import Profiler, ProfileSpec, write_collapsed
 
 CPU = "cpu"
 MOST_HZ = 999  # of perf and py-spy: more disturbs what is measured
@@ -69,7 +66,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         if profiler is None:
             cause = "it needs a JDK and its own files, fetched by Maven"
             raise MeasureError("async-profiler", cause, "see `lab doctor`")
-        return JvmSampler(profiler, jvms[0])
+        return replace(profiler, pid=jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
         return PySpySampler(py_spy, tuple(server.pids))
@@ -91,45 +88,6 @@ def _tool(name: str, remedy: str) -> Path:
     if executable is None:
         raise MeasureError(name, "it was not found, and without it this server can't be profiled", remedy)
     return Path(executable)
-
-
-@dataclass(slots=True)
-class JvmSampler:
-    """async-profiler, attached to a JVM: processor time, allocations and locks."""
-
-    profiler: Profiler
-    pid: int
-
-    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        self.profiler.start(self.pid, spec, folder.recording)
-
-    def stop(self, folder: StepFolder) -> None:
-        self.profiler.stop(self.pid)
-
-    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write a heat map and the stacks of the recording, and return its own record."""
-        record = self.profiler.read_back(folder.recording, spec.events)
-        recorded = [event for event in spec.events if record.samples[event]]
-
-        def heat_map() -> str:
-            if CPU not in recorded:
-                return ""
-            try:
-                self.profiler.heat_map(folder.recording, CPU, f"{folder.name}: {CPU}", window_ms, folder.heat_map(CPU))
-            except (LabError, subprocess.SubprocessError) as refusal:  # nothing is computed from it
-                return f"no heat map: {refusal}"
-            return ""
-
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            mapping = pool.submit(heat_map)
-            for event in spec.events:
-                folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-            if recorded:
-                self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
-            for event in recorded:
-                collapse(folder.timed_stacks, event, folder.collapsed(event))
-        interval_ns, alloc_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
-        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_bytes, note=mapping.result())
 
 
 @dataclass(slots=True)

@@ -117,9 +117,9 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
-    profiler = Profiler(shop.jdk, shop.server.profiler_jars)
+    profiler = Profiler(shop.jdk, shop.server.profiler_jars, server.pid)
     with pytest.raises(MeasureError, match="did not start"):
-        profiler.start(server.pid, ProfileSpec(("cpu",), -5, 4096), tmp_path / "p.jfr")
+        profiler.start(ProfileSpec(("cpu",), -5, 4096), StepFolder(tmp_path))
 
 
 def test_an_error_in_a_lua_script_names_script_line_and_message(
