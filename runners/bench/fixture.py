@@ -30,7 +30,6 @@ import psutil
 from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
 from runners.analysis.intervals import Bounded
 from runners.design.block import Block
-from runners.design.load import SIZES
 from runners.execution.executor import Executor, Launch
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Event, Progress, Sink
@@ -161,8 +160,7 @@ class Fixture:
     def measured(self, block: Block, launch: Launch) -> list[Step]:
         """Measure a block by the executor, in a run folder of its own, on the servers that `launch` gives."""
         folder, progress = RunFolder.create(self.folder, "bench", "smoke", {}), Progress(block.planned_s, _Unseen())
-        size = SIZES["smoke"]  # for what the block leaves open
-        measurement = Measurement(self.shop, "truepace", self.generator_cpus, size, folder, progress)
+        measurement = Measurement(self.shop, "truepace", self.generator_cpus, folder, progress)
         return Executor(folder, measurement, launch, progress).run(block)
 
     def load(

@@ -79,7 +79,7 @@ class FixedRate:
         """Return a closed loop on each treatment; none where the rate is given, or all rates are known."""
         if self.rate_rps > 0 or self.sessions:
             return ()
-        shape, workload = self._shape(PROBE, open_loop=False), self.workload
+        shape, workload = self._shape(PROBE), self.workload
         names = (step_name(PROBE, workload.name, treatment.name) for treatment in self.treatments)
         return tuple(
             Session(treatment, (Trial(name, PROBE, workload, None, shape),), workload.fill)
@@ -118,9 +118,10 @@ class FixedRate:
         foreign = any(treatment.target is not None for treatment in self.treatments)
         return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
 
-    def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
-        warmup_s, duration_s = self.size.times_s(role, open_loop)
-        return Shape(self.connections, self.threads, duration_s, warmup_s)
+    def _shape(self, role: str) -> Shape:
+        size = self.size
+        duration_s = {PROBE: size.probe_s, FLOOR: size.floor_s}.get(role, size.duration_s)
+        return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
         """Return a comparison of the treatments by one schedule, at a rate that follows from this block's probes."""

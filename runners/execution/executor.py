@@ -41,9 +41,9 @@ from runners.design.two_generators import NAME, WRK2
 from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
-from runners.execution.measurement import KIND, Measurement, let_rest, warm_up
+from runners.execution.measurement import KIND, Measurement, let_rest, load_of, warm_up
 from runners.execution.progress import Progress
-from runners.generators.load import LoadSpec, LoadTarget
+from runners.generators.load import LoadTarget
 from runners.process.cpu_placement import equal_groups
 from runners.process.supervisor import free_port
 from runners.readers.reading import read_step
@@ -299,13 +299,9 @@ class Executor:
             LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
             for member in session.members
         )
-        sent = LoadSpec(
-            "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
-            load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments, targets=targets,
-            seed=session.seed, slice_s=session.slice_s,
-        )  # fmt: skip
+        group = TargetGroup(words.listed(member.name for member in session.compared), servers)
+        sent = replace(load_of(load, group), targets=targets, seed=session.seed, slice_s=session.slice_s)
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-            group = TargetGroup(words.listed(member.name for member in session.compared), servers)
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
             return [*steps, measurement.step(load, group, known=known, load=sent)]

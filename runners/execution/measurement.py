@@ -21,7 +21,7 @@ from runners import words
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, judged, may_quote
-from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
+from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
 from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
@@ -69,6 +69,16 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
 
 
+def load_of(trial: Trial, server: Target) -> LoadSpec:
+    """Return the load of a trial on one server."""
+    shape, workload, rate = trial.shape, trial.workload, trial.rate
+    return LoadSpec(
+        server.url + workload.path, workload.script, rate.rps if rate else None, shape.duration_s or 0.0,
+        (shape.warmup_s or 0.0) if rate else 0.0, shape.connections, shape.threads, shape.requests,
+        workload.arguments, parts_rps=trial.sweep.parts_rps if trial.sweep else (),
+    )  # fmt: skip
+
+
 class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
@@ -77,12 +87,11 @@ class Measurement:
         shop: Workshop,
         generator: str,
         generator_cpus: tuple[int, ...] | None,
-        size: Size,
         folder: RunFolder,
         progress: Progress,
         send: Sender = run_load,
     ) -> None:
-        self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
+        self._shop, self._folder, self._progress = shop, folder, progress
         self._instrument = Instrument(
             self._generator(generator),
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
@@ -109,7 +118,7 @@ class Measurement:
         `happening` is given the seconds for which the generator sends before it records. `load`: that of several
         servers that share it.
         """
-        load = load or self._load(trial, server)
+        load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
         during = happening(instrument.generator.lead_s(load))
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
@@ -151,23 +160,6 @@ class Measurement:
         self._taken[trial.name] = step
         self._progress.say(line(step))
         return step
-
-    def _load(self, trial: Trial, server: Target) -> LoadSpec:
-        """Return the load of a trial on one server; the run's size gives the times that the trial does not."""
-        shape, rate = trial.shape, trial.rate
-        warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
-        return LoadSpec(
-            server.url + trial.workload.path,
-            trial.workload.script,
-            rate.rps if rate else None,
-            duration_s if shape.duration_s is None else shape.duration_s,
-            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
-            shape.connections,
-            shape.threads,
-            shape.requests,
-            trial.workload.arguments,
-            parts_rps=trial.sweep.parts_rps if trial.sweep else (),
-        )
 
     def has_generator(self, name: str) -> bool:
         return name in generators(self._shop)

@@ -18,7 +18,7 @@ import pytest
 
 from runners.analysis import facts
 from runners.analysis.instrument import Stall, stall
-from runners.design.load import FIXED_GET, SIZES, Rate, Shape
+from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import STALL, Freeze, Trial
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
@@ -69,7 +69,7 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def measurement(shop: Workshop, tmp_path: Path) -> Measurement:
     run = RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
-    return Measurement(shop, "truepace", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
+    return Measurement(shop, "truepace", machine.pinning()[1], run, Progress(10.0, Memory()))
 
 
 def found(shop: Workshop, name: str) -> Generator:
