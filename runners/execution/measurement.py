@@ -25,7 +25,7 @@ from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Work
 from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
-from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
+from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
@@ -125,7 +125,7 @@ class Measurement:
         folder = self._folder.begin_step(trial.name)
         try:
             # the duration of a number of requests is only a bound
-            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            length_s = 0.0 if load.requests is not None else instrument.generator.lead_s(load) + load.duration_s
             follower = Follower(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
             paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"

@@ -16,8 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,16 +29,6 @@ GUARD = Path(__file__).with_name("guard.py")
 GRACE_S, _HELD_GRACE_S = 8.0, 4.0
 _STOP = b"stop\n"
 _START_TIMEOUT_S = 10.0
-_LOOK_S = 0.0005
-
-
-@dataclass(slots=True)
-class Frozen:
-    """When a process was frozen: wall clock in microseconds since 1970, length by the monotonic clock."""
-
-    start_unix_us: int = 0
-    end_unix_us: int = 0
-    length_us: float = 0.0
 
 
 class Guards:
@@ -132,24 +121,6 @@ class Child:
         """Processor time of the process and of all that it started, in seconds, once it has ended."""
         self.wait_up_to(0)
         return self._cpu_s
-
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[Frozen]:
-        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete."""
-        times = Frozen()
-        os.kill(self.pid, signal.SIGSTOP)
-        give_up = time.monotonic() + _START_TIMEOUT_S
-        with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
-            process = psutil.Process(self.pid)
-            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
-                time.sleep(_LOOK_S)
-        times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
-        try:
-            yield times
-        finally:
-            times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import platform
 import re
+import signal
 import socket
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
+import psutil
 from msgspec.structs import replace
 
 from runners.design.session import Freeze, KillNode, Trial
@@ -21,6 +23,8 @@ from runners.process.supervisor import Child
 from runners.storage.schema import FreezeRecord, LoopRecord, OutageRecord, StepRecord, WindowRecord
 from runners.targets.base import Cluster, Freezable, Target
 from runners.targets.lab_server import RunningServer
+
+_LOOK_S = 0.0005
 
 
 class Happening:
@@ -71,14 +75,9 @@ class Freezer(_Planned):
             at = began + self._lead_s + freeze.at_s
             if self._child.wait_up_to(max(0.0, at - time.monotonic())):
                 return
-            try:
-                with self._child.frozen() as times:
-                    died = self._child.wait_up_to(max(0.0, at + freeze.length_s - time.monotonic()))
-            except ProcessLookupError:  # it ended just before it was to stall
+            if (done := stopped(self._child, at + freeze.length_s)) is None:
                 return
-            if died:
-                return
-            self._done.append(msgspec.convert(times, FreezeRecord, from_attributes=True))
+            self._done.append(done)
 
     def finish(self) -> tuple[FreezeRecord, ...]:
         """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes."""
@@ -89,6 +88,24 @@ class Freezer(_Planned):
         window_us = start_unix_us or self.began_unix_us + self._lead_s * 1e6
         window = WindowRecord(start_unix_us=window_us, length_s=self._window_s)
         return StepRecord(freezes=self.finish(), window=window)
+
+
+def stopped(child: Child, until_s: float) -> FreezeRecord | None:
+    """Stop a process (SIGSTOP) until a moment of the monotonic clock; None where it ends before that."""
+    try:
+        os.kill(child.pid, signal.SIGSTOP)
+    except ProcessLookupError:  # it ended just before it was to stall
+        return None
+    with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
+        process = psutil.Process(child.pid)
+        while process.status() != psutil.STATUS_STOPPED and time.monotonic() < until_s:
+            time.sleep(_LOOK_S)
+    start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
+    died = child.wait_up_to(max(0.0, until_s - time.monotonic()))
+    end_unix_us, length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGCONT)
+    return None if died else FreezeRecord(start_unix_us=start_unix_us, end_unix_us=end_unix_us, length_us=length_us)
 
 
 class Outages(_Planned):
