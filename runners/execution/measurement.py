@@ -165,7 +165,6 @@ class Measurement:
         return name in generators(self._shop)
 
     def has_jdk(self, release: int) -> bool:
-        """Return whether there is a JDK of that feature release; 0 is the lab's own."""
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
