@@ -224,10 +224,7 @@ class NotebookSink(LineSink):
     def show(self, event: Event) -> None:
         if event.moment is not None:
             self._moments.append(event.moment)
-        self._update(f"{self.left(event)}  {event.text}")
-
-    def say(self, line: str) -> None:
-        self._update(line)
+        self.say(f"{self.left(event)}  {event.text}")
 
     def note(self, line: str) -> None:
         super().say(line)
@@ -235,9 +232,9 @@ class NotebookSink(LineSink):
     def rest(self) -> None:
         self._moments = []
         if self._cell is not None:
-            self._update("")
+            self.say("")
 
-    def _update(self, line: str) -> None:
+    def say(self, line: str) -> None:
         """Replace the line in the output of the cell that runs now."""
         from IPython.core.getipython import get_ipython
         from IPython.display import HTML, display

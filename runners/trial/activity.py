@@ -49,18 +49,16 @@ class Counters:
 
     def text(self, path: str) -> str | None:
         """Return the present text of a file; None for no file, or one of a process that has ended."""
-        descriptor = self._open.pop(path, None)
         try:
-            if descriptor is None:
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            text = os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
-            if len(self._open) < KEPT:
-                self._open[path], descriptor = descriptor, None
+            if (descriptor := self._open.get(path)) is None:
+                if len(self._open) >= KEPT:
+                    return Path(path).read_bytes()[:_LARGEST].decode(errors="replace")
+                descriptor = self._open[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
         except OSError:
-            text = None
-        if descriptor is not None:
-            os.close(descriptor)
-        return text
+            if path in self._open:
+                os.close(self._open.pop(path))
+            return None
 
 
 PERIOD_S = 0.1
@@ -354,18 +352,18 @@ class StallWitness:
         The list holds the record then. Before, it holds one if nothing is watched, whose `note` says why.
         """
         records: list[WitnessRecord] = []
+        child: Child | None = None
         try:
             child = self._begin(cpus, file)
         except LabError as refusal:
             records.append(WitnessRecord(note=str(refusal)))
-            yield records
-            return
         try:
             yield records
         finally:
-            code = child.stop()
-            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
+            if child is not None:
+                code = child.stop()
+                broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+                records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
 
     def _begin(self, cpus: Sequence[int], file: Path) -> Child:
         if not cpus:

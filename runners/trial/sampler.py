@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -254,5 +253,5 @@ def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, fo
 
 
 def _version(tool: Path) -> str:
-    done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=_END_S, check=False)
+    done = finished([str(tool), "--version"], _END_S)
     return (done.stdout.strip() or done.stderr.strip()).removeprefix(tool.name).strip()[:80]

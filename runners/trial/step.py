@@ -204,32 +204,27 @@ class _Events:
     """
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument) -> None:
-        self._folder, self._server = folder, server
+        self._folder, self._server, self._recorder = folder, server, instrument.recorder
+        self._pid = server.pid if isinstance(server, Jvm) else None
         self.note: str | None = None
-        self._recorder = instrument.recorder if isinstance(server, Jvm) else None
-        self._pid = server.pid if isinstance(server, Jvm) else 0
 
-    @contextlib.contextmanager
-    def _noting(self) -> Iterator[None]:
-        try:
-            yield
-        except MeasureError as refusal:
-            self.note = str(refusal)
+    def _noted(self, act: Callable[[Recorder, int], None]) -> None:
+        if self._recorder and self._pid is not None and self.note is None:
+            try:
+                act(self._recorder, self._pid)
+            except MeasureError as refusal:
+                self.note = str(refusal)
 
     def __enter__(self) -> None:
-        with self._noting():
-            if self._recorder:
-                self._recorder.start(self._pid)
+        self._noted(lambda recorder, pid: recorder.start(pid))
 
     def __exit__(self, *_: object) -> None:
-        with self._noting():
-            if self._recorder and self.note is None and self._server.alive():
-                self._recorder.stop(self._pid, self._folder.causes_recording)
+        if self._server.alive():
+            self._noted(lambda recorder, pid: recorder.stop(pid, self._folder.causes_recording))
 
     def convert(self) -> None:
-        with self._noting():
-            if self._recorder and self._folder.causes_recording.exists():
-                self._recorder.convert(self._folder.causes_recording, self._folder.events)
+        if self._folder.causes_recording.exists():
+            self._noted(lambda recorder, _pid: recorder.convert(self._folder.causes_recording, self._folder.events))
 
 
 class _Profiling:
