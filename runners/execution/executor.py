@@ -243,9 +243,10 @@ class Executor:
             during = partial(happening, trial, server, stage=(block.name, block.title))
             profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
             step = self._measurement.step(trial, server, profile, tried, during)
-            if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
+            if trial.profile and trial.rate and number < TRIES and server.alive() and facts.fell_short(step):
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
-                trial = lower
+                rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
+                trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
             elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
@@ -301,14 +302,6 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
-
-
-def _lower(trial: Trial, step: Step) -> Trial | None:
-    """Return a profiled load at a lower rate where the step did not keep its own, else None."""
-    if trial.rate is None or not facts.fell_short(step):
-        return None
-    rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
-    return replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
 
 
 def _wrote_all(step: Step, keys: int) -> bool:

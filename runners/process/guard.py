@@ -27,8 +27,7 @@ _ORPHANED_GRACE_S = 1.0  # once the lab is gone
 
 
 def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def _own_group_and_die_with_guard() -> None:
@@ -68,8 +67,7 @@ def _guard(lab: socket.socket) -> None:
     if select.select([lab], [], [], 0)[0]:
         return  # the lab is gone already
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-    os.set_blocking(wake_write, False)
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.set_wakeup_fd(wake_write)

@@ -207,7 +207,7 @@ def finished(
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:
-    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset (macOS)."""
+    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset."""
     if not cpus or taskset is None:
         return list(command)
     return [str(taskset), "-c", ",".join(map(str, cpus)), *command]
@@ -258,7 +258,6 @@ if __name__ == "__main__":  # python -m runners.process.supervisor WORDS…, as 
     sys.exit(hold(sys.argv[1:]))
 
 
-_KERNEL_TELLS = Path("/proc/self/task").is_dir()
 _CPU_CLOCK = 2  # the kernel's number of the clock that the scheduler keeps, see clock_getcpuclockid(3)
 _CLOCK_BITS = 3
 
@@ -276,19 +275,13 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the children of a process; on Linux from the lists of its threads, without a look at all processes."""
-    try:
-        if _KERNEL_TELLS:
-            lists = [path / "children" for path in Path(f"/proc/{pid}/task").iterdir()]
-            return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
-    except FileNotFoundError:  # a thread has ended meanwhile, or the kernel has no such list
-        pass
-    except OSError:
-        return []
-    try:
-        return [child.pid for child in psutil.Process(pid).children()]
-    except psutil.Error:
-        return []
+    """Return the children of a process from the lists of its threads, without a look at all processes."""
+    children = list[int]()
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                children += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return children
 
 
 class ProcessClock:
@@ -300,16 +293,14 @@ class ProcessClock:
     def read_s(self) -> float | None:
         """Return processor seconds so far; None where there is no process to read."""
         for pid in tree(self.roots):
-            with contextlib.suppress(psutil.Error):
-                used_ns = cpu_time_ns(pid)
-                used_s = sum(psutil.Process(pid).cpu_times()[:2]) if used_ns is None else used_ns / 1e9
-                self._used_s[pid] = float(used_s)
+            if (used_ns := cpu_time_ns(pid)) is not None:
+                self._used_s[pid] = used_ns / 1e9
         return sum(self._used_s.values()) if self._used_s else None
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Return the processor time of a process since its start; None where it has ended, or without such a clock."""
-    with contextlib.suppress(OSError, AttributeError):
+    """Return the processor time of a process since its start; None where it has ended."""
+    with contextlib.suppress(OSError):
         return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
     return None
 

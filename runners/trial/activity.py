@@ -80,7 +80,7 @@ SENDING = "sending"  # of the generator, not of the server
 LEAST_OTHER_NS = 1_000_000
 _KWORKER = re.compile(r"kworker/.*")  # the kernel's pool: which of its threads works is chance
 MOST_OTHERS, LEAST_CORES = 3, 0.02  # named of a whole load; less is not worth a name
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ def run_when_idle() -> None:
     """Let the calling thread run only when a core would idle, as far as the system can."""
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except (OSError, AttributeError):
+    except OSError:
         os.nice(10)
 
 
@@ -366,8 +366,6 @@ class StallWitness:
                 records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
 
     def _begin(self, cpus: Sequence[int], file: Path) -> Child:
-        if not cpus:
-            raise MeasureError("the stall witness", "this system does not say which cores there are", "use Linux")
         if not self.program.exists():
             raise MeasureError("the stall witness", f"{self.program.name} is not built", "build truepace (cargo)")
         command = [str(self.program), ",".join(map(str, cpus)), str(file)]

@@ -65,7 +65,7 @@ def facts() -> dict[str, Any]:
     governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     return {
         "cpu_model": _match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.processor() or platform.machine(),
-        "cores": len(usable_cpus()) or psutil.cpu_count(), "memory_bytes": psutil.virtual_memory().total,
+        "cores": len(usable_cpus()), "memory_bytes": psutil.virtual_memory().total,
         "os": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.platform(),
         "kernel": platform.release(), "architecture": platform.machine(),
         "glibc": library_version if library == "glibc" else None,

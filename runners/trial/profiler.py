@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import re
-import sys
 import tempfile
 import zipfile
 from collections import Counter
@@ -89,8 +88,7 @@ class Profiler:
     def _agent(self, options: str) -> str:
         library = self.jars / "libasyncProfiler.so"
         if not library.exists():
-            arm = platform.machine() in ("aarch64", "arm64")
-            folder = "macos" if sys.platform == "darwin" else "linux-arm64" if arm else "linux-x64"
+            folder = "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
             with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
                 temporary = library.with_suffix(".new")
                 temporary.write_bytes(jar.read(f"{folder}/{library.name}"))

@@ -24,7 +24,7 @@ from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
-from runners.targets.base import Jvm, Target
+from runners.targets.base import Jvm, Target, log_tail
 from runners.targets.external import RunningTarget
 from runners.trial.profiler import Profiler, ProfileSpec, write_collapsed
 
@@ -35,6 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SAMPLE = re.compile(r"^\S.*?\s+\d+\s+(?P<s>\d+)\.(?P<ns>\d{9}):")
 _FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<name>.+?)(?:\+0x[0-9a-f]+)?$")
 _UNNAMED = "[unknown]"
+LOG = "sampler.log"
 
 
 class Sampler(Protocol):
@@ -98,14 +99,16 @@ class _ProgramSampler:
     _child: Child | None = None
 
     def _begin(self, folder: StepFolder, *arguments: str) -> None:
-        with _raw(folder, "sampler.log").open("wb") as log:
+        with _raw(folder, LOG).open("wb") as log:
             try:
                 child = start([str(self.program), *arguments], stdout=log, stderr=log, stop_signal="SIGINT")
             except ToolError as error:
                 raise MeasureError(str(self.program), error.cause, error.remedy) from error
         if child.wait_up_to(1.0):
             child.stop()
-            raise MeasureError(self.program.name, f"it ended at once ({_log_tail(folder)})", "see `lab doctor`")
+            raise MeasureError(
+                self.program.name, f"it ended at once ({log_tail(_raw(folder, LOG))})", "see `lab doctor`"
+            )
         self._child = child
 
     def stop(self, folder: StepFolder) -> None:
@@ -162,7 +165,9 @@ class PySpySampler(_ProgramSampler):
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
-            raise MeasureError("py-spy", f"it wrote nothing ({_log_tail(folder)})", "it needs leave to trace it")
+            raise MeasureError(
+                "py-spy", f"it wrote nothing ({log_tail(_raw(folder, LOG))})", "it needs leave to trace it"
+            )
         counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
@@ -236,13 +241,6 @@ def _hz(spec: ProfileSpec) -> int:
 
 def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
-
-
-def _log_tail(folder: StepFolder) -> str:
-    try:
-        return _raw(folder, "sampler.log").read_text(encoding="utf-8", errors="replace").strip()[-300:]
-    except OSError:
-        return "no log"
 
 
 def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder) -> ProfileRecord:
