@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 
 from msgspec.structs import replace
 
@@ -299,6 +300,6 @@ def _failed_text(step: Step, seen: Cause) -> str:
     text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
-    first = (str(text).partition(":")[0] for text in step.frames["failures"].get("first", ()))
-    looks = next((f" ({text})" for text in first if text.startswith("it looks like")), "")
+    first = " ".join(map(str, step.frames["failures"].get("first", ())))
+    looks = f" ({said[0]})" if (said := re.search(r"it looks like [^:]+", first)) else ""
     return f"the response is no HTTP/1.1{looks}: {text}"
