@@ -16,7 +16,7 @@ import pandas as pd
 from runners import report, words
 from runners.analysis.steady_state import judge as judge_sentinel
 from runners.design.experiment import REPORT_S, SHARES, Experiment, Value, listed
-from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SIZES, Rate, Shape
+from runners.design.load import GET, NATIVE_SENTINEL, SENTINEL, SENTINEL_RPS, SENTINEL_S, SENTINEL_WARMUP_S, Rate, Shape
 from runners.design.session import FLOOR, Trial
 from runners.design.setting import Setting
 from runners.design.target import foreign
@@ -81,8 +81,7 @@ class Lab:
         self.folder = folder
         server_cpus, generator_cpus = machine.pinning()
         self._servers = Servers(shop, folder, checked, server_cpus, bar.note, hosts)
-        size = SIZES[str(checked["size"])]
-        self._measurement = Measurement(shop, generator, generator_cpus, size, folder, bar, send)
+        self._measurement = Measurement(shop, generator, generator_cpus, folder, bar, send)
         self._executor = Executor(folder, self._measurement, self._servers.launch, bar)
         Lab._current = self
         atexit.register(self.close)
@@ -119,8 +118,9 @@ class Lab:
             return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
-        rate, idle = Rate(SENTINEL_RPS, "fixed"), self._servers.launch(Setting(name, NOOP))
-        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, Shape()), idle)
+        rate, shape = Rate(SENTINEL_RPS, "fixed"), Shape(1, 1, SENTINEL_S, SENTINEL_WARMUP_S)
+        idle = self._servers.launch(Setting(name, NOOP))
+        step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, shape), idle)
         self._servers.stop()
         sentinel = judge_sentinel(step, earlier)
         self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from runners.analysis import counts
 from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
 from runners.design.objective import MOST_FAILED
 from runners.readers.run import Step
-from runners.storage.schema import Ended, Spoken, StepRecord
+from runners.storage.schema import Ended, StepRecord
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
 STEAL_LIMIT = 0.01  # of all cores
@@ -223,7 +224,6 @@ REMEDIES = {
     Cause.LATE: "Give the generator a core of its own, and run again on a quieter machine.",
 }
 _LAST_LINES = 3
-_KNOWN_PROTOCOLS = (Spoken.HTTP_2, Spoken.TLS)
 
 
 def why_not(step: Step) -> str:
@@ -300,5 +300,6 @@ def _failed_text(step: Step, seen: Cause) -> str:
     text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
-    looks = f" (it looks like {step.record.spoken.value})" if step.record.spoken in _KNOWN_PROTOCOLS else ""
+    first = " ".join(map(str, step.frames["failures"].get("first", ())))
+    looks = f" ({said[0]})" if (said := re.search(r"it looks like [^:]+", first)) else ""
     return f"the response is no HTTP/1.1{looks}: {text}"

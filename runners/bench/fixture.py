@@ -30,10 +30,9 @@ import psutil
 from runners.analysis.instrument import ENOUGH_ROUNDS, over_rounds
 from runners.analysis.intervals import Bounded
 from runners.design.block import Block
-from runners.design.load import SIZES
 from runners.execution.executor import Executor, Launch
 from runners.execution.measurement import Measurement
-from runners.execution.progress import Event, Progress, Sink
+from runners.execution.progress import Progress, Sink
 from runners.generators.load import FELL_SHORT
 from runners.process.supervisor import pinned
 from runners.readers.run import Step
@@ -113,16 +112,6 @@ Result = dict[str, Any]
 Say = Callable[[str], None]
 
 
-class _Unseen(Sink):
-    """Shows no progress of a block: a benchmark prints its own."""
-
-    def show(self, event: Event) -> None:
-        return
-
-    def say(self, line: str) -> None:
-        return
-
-
 @dataclass(frozen=True, slots=True)
 class Fixture:
     """Starts servers, loads them, and measures blocks, on cores that servers and generators do not share."""
@@ -160,9 +149,8 @@ class Fixture:
 
     def measured(self, block: Block, launch: Launch) -> list[Step]:
         """Measure a block by the executor, in a run folder of its own, on the servers that `launch` gives."""
-        folder, progress = RunFolder.create(self.folder, "bench", "smoke", {}), Progress(block.planned_s, _Unseen())
-        size = SIZES["smoke"]  # for what the block leaves open
-        measurement = Measurement(self.shop, "truepace", self.generator_cpus, size, folder, progress)
+        folder, progress = RunFolder.create(self.folder, "bench", "smoke", {}), Progress(block.planned_s, Sink())
+        measurement = Measurement(self.shop, "truepace", self.generator_cpus, folder, progress)
         return Executor(folder, measurement, launch, progress).run(block)
 
     def load(

@@ -31,7 +31,6 @@ from runners.design.session import (
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-_FAULTY = {STALL: "frozen server", OUTAGE: "a node killed"}
 #: Of the server's core, all rates of a shared schedule together take no more.
 MOST_UTILISATION = 0.5
 #: Nor more requests per second: at higher rates the servers disturb each other.
@@ -79,11 +78,11 @@ class FixedRate:
         """Return a closed loop on each treatment; none where the rate is given, or all rates are known."""
         if self.rate_rps > 0 or self.sessions:
             return ()
-        shape, workload = self._shape(PROBE, open_loop=False), self.workload
-        names = (step_name(PROBE, workload.name, treatment.name) for treatment in self.treatments)
+        shape, workload = self._shape(PROBE), self.workload
+        names = {treatment: step_name(PROBE, workload.name, treatment.name) for treatment in self.treatments}
         return tuple(
             Session(treatment, (Trial(name, PROBE, workload, None, shape),), workload.fill)
-            for treatment, name in zip(self.treatments, names, strict=True)
+            for treatment, name in names.items()
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
@@ -96,7 +95,9 @@ class FixedRate:
         """Return the floor, then the loads of each treatment, all at this rate; where it is None the known sessions."""
         if rate is None:
             return self.sessions
-        floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, self._idle, rate, self._shape(FLOOR))
+        foreign = any(treatment.target is not None for treatment in self.treatments)
+        idle = replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
+        floor = Trial(step_name(FLOOR, self.workload.name), FLOOR, idle, rate, self._shape(FLOOR))
         loads = (session for treatment in self.treatments for session in self._loads(treatment, rate))
         return (Session(REFERENCE_TARGET, (floor,)), *loads)
 
@@ -109,18 +110,14 @@ class FixedRate:
             return (Session(treatment, trials, fill, restart=restart),)
         shape = replace(clean.shape, warmup_s=0.0)
         cold = Trial(step_name(self.cold.name, treatment.name), LOAD, self.cold, rate, shape)
-        if fill is None or treatment.target is not None:
+        if not restart:
             return (Session(treatment, (cold, *trials), fill),)
         return Session(treatment, (cold,)), Session(treatment, trials, fill)
 
-    @property
-    def _idle(self) -> Workload:
-        foreign = any(treatment.target is not None for treatment in self.treatments)
-        return replace(GET, name=self.workload.name, filled_keys=0) if foreign else self.workload
-
-    def _shape(self, role: str, *, open_loop: bool = True) -> Shape:
-        warmup_s, duration_s = self.size.times_s(role, open_loop)
-        return Shape(self.connections, self.threads, duration_s, warmup_s)
+    def _shape(self, role: str) -> Shape:
+        size = self.size
+        duration_s = {PROBE: size.probe_s, FLOOR: size.floor_s}.get(role, size.duration_s)
+        return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
         """Return a comparison of the treatments by one schedule, at a rate that follows from this block's probes."""
@@ -170,11 +167,10 @@ class FaultInjection:
     def loads(self, rate: Rate) -> tuple[Session, ...]:
         if not self.rounds:
             return tuple(self._session(self._load(generator, rate)) for generator in self.generators)
-        rounds = range(1, self.rounds + 1)
-        loads = ([self._load(generator, rate, number) for generator in self.generators] for number in rounds)
         return tuple(
-            self._session(*in_random_order(trials, self.name, number))
-            for number, trials in zip(rounds, loads, strict=True)
+            self._session(*(self._load(generator, rate, number) for generator in order))
+            for number in range(1, self.rounds + 1)
+            if (order := in_random_order(self.generators, self.name, number))
         )
 
     def rate(self, reached_rps: float) -> Rate:
@@ -188,7 +184,8 @@ class FaultInjection:
     def _load(self, generator: str, rate: Rate, number: int = 0) -> Trial:
         paced = None if generator in self.without_rate else rate
         shape = self.shape if paced else replace(self.shape, warmup_s=0.0)
-        sender, what = generator or self.treatment.name, f"round {number}" if number else _FAULTY[self.role]
+        faulty = {STALL: "frozen server", OUTAGE: "a node killed"}
+        sender, what = generator or self.treatment.name, f"round {number}" if number else faulty[self.role]
         name = step_name(self.role, sender, *([f"r{number}"] if number else ()))
         return Trial(
             name, self.role, self.workload, paced, shape, label=f"{sender}, {what}", generator=generator,

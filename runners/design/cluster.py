@@ -30,9 +30,18 @@ def threads(cores: int) -> tuple[int, int]:
     return round(new * OLD_THREADS / NEW_THREADS), new
 
 
-def sharded(name: str, cores: int) -> Setting:
-    """Return one of CHANGES: three nodes in one JVM, a key on one of them, one-nio's blocking client between them."""
+def setting(name: str, cores: int) -> Setting:
+    """Return one of CHANGES or REPLICATED: three nodes of the LSM store in one JVM.
+
+    Of CHANGES, a key is on one node and one-nio's blocking client between them; of REPLICATED it is on all.
+    """
     old, new = threads(cores)
+    if name in REPLICATED:
+        client, _, acks = name.partition("-")
+        ack, _, copies = acks.partition("of")
+        between = ("--client=one-nio", f"--peer-threads={new}") if client == "blocking" else ("--client=pipelined",)
+        flags = (*_node(new), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
+        return Setting(name, ENGINE, flags, nodes=NODES, all_cores=True)
     pool = new if name in ("fewer-threads", NEW) else old
     hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
     lock = () if name in ("no-lock", NEW) else ("--client-lock",)
@@ -44,20 +53,6 @@ def sharded(name: str, cores: int) -> Setting:
 def alone(cores: int) -> Setting:
     """Return one node without the others, otherwise as after the changes."""
     return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
-
-
-def replicated(name: str, cores: int) -> Setting:
-    """Return one of REPLICATED: the same three nodes with a copy of each key on all of them."""
-    client, _, acks = name.partition("-")
-    ack, _, copies = acks.partition("of")
-    pool = threads(cores)[1]
-    between = ("--client=one-nio", f"--peer-threads={pool}") if client == "blocking" else ("--client=pipelined",)
-    flags = (*_node(pool), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
-    return Setting(name, ENGINE, flags, nodes=NODES, all_cores=True)
-
-
-def setting(name: str, cores: int) -> Setting:
-    return replicated(name, cores) if name in REPLICATED else sharded(name, cores)
 
 
 def apart(name: str, cores: int) -> Setting:

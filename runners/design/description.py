@@ -75,16 +75,19 @@ BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
 class TargetWorkload(Struct, frozen=True):
     """What is sent: a method, a path template and a body or its size, or a Lua script as wrk runs it."""
 
-    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$")] = "GET"
-    path: Annotated[UrlPath | None, Meta(description="{key}: random 1..keys; {counter}: 1, 2, 3 … a thread")] = None
+    method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$", description="in capitals: GET")] = "GET"
+    path: Annotated[
+        UrlPath | None,
+        Meta(description="begins with /, without blanks; {key}: random 1..keys; {counter}: 1, 2, 3 … a thread"),
+    ] = None
     keys: Annotated[int, Meta(ge=0, le=2**31 - 1, description="how many keys {key} is drawn from")] = 0
     body_bytes: Annotated[
         BodyBytes | Annotated[tuple[BodyBytes, ...], Meta(min_length=1)],
-        Meta(description="size of each request's body; of several, one is drawn for each request"),
+        Meta(description="size of each request's body: 120; of several, [100, 1000], one is drawn for each request"),
     ] = 0
     body: Annotated[
         Annotated[str, Meta(max_length=MOST_BODY_CHARACTERS)] | None,
-        Meta(description="the body itself; {key} and {counter} as in the path"),
+        Meta(description="the body itself, a text; {key} and {counter} as in the path. A longer one: body_file"),
     ] = None
     json: Annotated[
         dict[str, Any] | list[Any] | None,
@@ -103,73 +106,64 @@ class TargetWorkload(Struct, frozen=True):
 class Target(Struct, frozen=True):
     """A server under test: a command that the lab runs, or the url of one that runs already."""
 
-    name: Annotated[Name, Meta(description="what reports call it: small letters, digits, '.', '_' and '-'")]
+    name: Annotated[Name, Meta(description="what reports call it: 40 small letters, digits, '.', '_' and '-' at most")]
     url: Annotated[
         str,
         Meta(
             pattern="^(https?://|unix:.)",
-            description="where it responds: scheme, host and port, {port} for a free one; or unix:PATH, unix:{socket}",
+            description="where it responds: http://127.0.0.1:8080, {port} for a free one; or unix:PATH, unix:{socket}",
         ),
     ]
-    workloads: Annotated[dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name")]
+    workloads: Annotated[
+        dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name: {get: {path: /}}")
+    ]
     command: Annotated[
         tuple[NonEmpty, ...] | None,
-        Meta(description="program and arguments, one each; never a shell line. Absent: the server runs already"),
+        Meta(
+            description='program and arguments, as [python3, server.py, "8080"]; never a shell line. '
+            "Absent: the server runs already"
+        ),
     ] = None
     build: Annotated[
         tuple[NonEmpty, ...],
-        Meta(description="program and arguments that build it in `directory`, once a run, before its first start"),
+        Meta(description="what builds it in `directory`, once a run: program and arguments, as [go, build, .]"),
     ] = ()
-    directory: Annotated[str, Meta(description="working directory, relative to this file")] = "."
-    environment: Annotated[Values, Meta(description="variables of the server; {from: NAME} for a secret")] = (
-        msgspec.field(default_factory=dict)
-    )
-    ready: Annotated[Ready | None, Meta(description="how it shows that it is ready; absent: its port is open")] = None
+    directory: Annotated[str, Meta(description="working directory: a folder, relative to this file")] = "."
+    environment: Annotated[
+        Values, Meta(description='variables of the server: {NAME: "value"}; {from: VARIABLE} for a secret')
+    ] = msgspec.field(default_factory=dict)
+    ready: Annotated[
+        Ready | None,
+        Meta(description="how it is seen to be ready: {port: 8080}, {url: /health}, {line: up}; absent: its port"),
+    ] = None
     stop_signal: Annotated[
-        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"], Meta(description="signal that ends it cleanly")
+        Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP"],
+        Meta(description="signal that ends it cleanly: SIGTERM, SIGINT, SIGQUIT or SIGHUP"),
     ] = "SIGTERM"
     cpus: Annotated[
-        tuple[Annotated[int, Meta(ge=0)], ...], Meta(description="cores it is bound to; absent: as the lab's servers")
+        tuple[Annotated[int, Meta(ge=0)], ...],
+        Meta(description="cores it is bound to: [0]; absent: as the lab's servers"),
     ] = ()
     data: Annotated[str | None, Meta(description="folder that is emptied before each start, below `directory`")] = None
     fill: Annotated[
-        Fill | None, Meta(description="what each start holds before it is measured: {workload: put, keys: 1000}")
+        Fill | None,
+        Meta(
+            description="what each start holds before it is measured: {workload: put, keys: 1000}, {command: [./load]}"
+        ),
     ] = None
     pprof: Annotated[
         UrlPath | None, Meta(description="path of a Go server's own CPU profile, such as /debug/pprof/profile")
     ] = None
-    headers: Annotated[Values, Meta(description="headers of each request; {from: NAME} for a secret")] = msgspec.field(
-        default_factory=dict
-    )
+    headers: Annotated[
+        Values, Meta(description='headers of each request; of a secret {from: VARIABLE, prefix: "Bearer "}')
+    ] = msgspec.field(default_factory=dict)
     categories: Annotated[
         dict[Category, tuple[NonEmpty, ...]],
-        Meta(description="what frames of a profile belong to, by patterns of their names: {storage: [^sqlite]}"),
+        Meta(
+            description="patterns of a profile's frames, {storage: [^sqlite]}, by one of "
+            + ", ".join(get_args(Category))
+        ),
     ] = msgspec.field(default_factory=dict)
-
-
-#: Remedies by the last key of an error.
-_REMEDIES = {
-    "name": "use small letters, digits, '.', '_' and '-', 40 at most, such as name: my-service",
-    "url": "write where it responds, as http://127.0.0.1:8080 or unix:app.sock; paths stand in workloads and ready",
-    "command": 'write a list, such as [python3, server.py, "8080"]; numbers in quotes',
-    "build": "write a list, such as [go, build, -o, server, .]",
-    "directory": "write a folder, relative to this file",
-    "environment": 'write NAME: "value", or NAME: {from: VARIABLE} for a secret',
-    "headers": 'write Name: value, or Name: {from: VARIABLE, prefix: "Bearer "} for a secret',
-    "ready": 'write one of {port: 8080}, {url: /health, status: 200}, {line: "listening"}',
-    "stop_signal": "use one of SIGTERM, SIGINT, SIGQUIT, SIGHUP",
-    "cpus": "write a list of core numbers, such as [0]",
-    "data": "write a folder below `directory`",
-    "fill": "write {workload: put, keys: 1000}, or {command: [python3, load.py]}",
-    "body_bytes": "write a number of bytes, such as 120, or several, such as [100, 1000]",
-    "body": "write a text; a longer one, or one that is no text, by body_file",
-    "json": 'write the body as YAML or JSON, such as {name: "a", id: 1}',
-    "body_file": "name a file, relative to this one",
-    "categories": f"write patterns of frames by one of {', '.join(get_args(Category))}",
-    "workloads": "write at least one, such as get: {method: GET, path: /}",
-    "path": "begin it with /, without blanks; {key} needs keys: N",
-    "method": "write it in capitals, such as GET",
-}
 
 
 NO_ADDRESS = "it has no host, or no port that there can be"
@@ -191,11 +185,11 @@ def _contradictions(target: Target) -> Iterator[Fault]:
         if target.pprof:
             yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
     elif address is None:
-        yield ("url",), NO_ADDRESS, _REMEDIES["url"]
+        yield ("url",), NO_ADDRESS, ""
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
-        yield ("url",), "it has more than scheme, host and port", _REMEDIES["url"]
+        yield ("url",), "it has more than scheme, host and port", ""
     if command is not None and not command:
-        yield ("command",), "it is empty", _REMEDIES["command"]
+        yield ("command",), "it is empty", ""
     given = (*(command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
     for mark in (PORT, SOCKET):
         if any(mark in text for text in given) != (mark in url):
@@ -213,26 +207,26 @@ def _contradictions(target: Target) -> Iterator[Fault]:
         if ready is not None and ready.line is not None:
             yield ("ready", "line"), "the output of a server that runs already is not seen", "use url or port"
     if ready is not None and [ready.port, ready.url, ready.line].count(None) != 2:
-        yield ("ready",), "it needs one of port, url and line", _REMEDIES["ready"]
+        yield ("ready",), "it needs one of port, url and line", ""
     if target.data is not None:
         parts = Path(target.data).parts
         if not parts or Path(target.data).is_absolute() or ".." in parts:
-            yield ("data",), "it is emptied before each start and must lie below `directory`", _REMEDIES["data"]
+            yield ("data",), "it is emptied before each start and must lie below `directory`", ""
     if target.fill is not None:
         yield from _fill_faults(target.fill, target)
     # a pattern's $ also fits before a last line break
     for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
         if not text.isprintable():
-            yield keys, "it has a line break", _REMEDIES["name"]
+            yield keys, "it has a line break", ""
     for name, value in target.headers.items():
         text = name + (value if isinstance(value, str) else value.prefix)
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not text.isprintable():
-            yield ("headers", name), "it is no header", _REMEDIES["headers"]
+            yield ("headers", name), "it is no header", ""
         if name.lower() in SECRET_HEADERS and isinstance(value, str):
-            yield ("headers", name), "a secret must not stand in the file", _REMEDIES["headers"]
+            yield ("headers", name), "a secret must not stand in the file", ""
     for name, value in target.environment.items():
         if not name or "=" in name or "\0" in name + (value if isinstance(value, str) else ""):
-            yield ("environment", name), "it can't be a variable", _REMEDIES["environment"]
+            yield ("environment", name), "it can't be a variable", ""
     for category, patterns in target.categories.items():
         for pattern in patterns:
             try:
@@ -245,7 +239,7 @@ def _contradictions(target: Target) -> Iterator[Fault]:
 
 def _fill_faults(fill: Fill, target: Target) -> Iterator[Fault]:
     if (fill.workload is None) == (not fill.command):
-        yield ("fill",), "it needs a workload or a command, and not both", _REMEDIES["fill"]
+        yield ("fill",), "it needs a workload or a command, and not both", ""
         return
     if fill.workload is None:
         if fill.keys:
@@ -259,7 +253,7 @@ def _fill_faults(fill: Fill, target: Target) -> Iterator[Fault]:
         cause = f"there is no workload {fill.workload!r}"
         yield ("fill", "workload"), cause, f"one of {', '.join(target.workloads)}"
     elif fill.keys < 1:
-        yield ("fill",), "it needs the number of keys", _REMEDIES["fill"]
+        yield ("fill",), "it needs the number of keys", ""
     elif workload.script is None and not any(mark in _template(workload) for mark in PLACEHOLDERS):
         cause = f"the path of {fill.workload!r} has no key: it would send one request again and again"
         yield ("fill", "workload"), cause, f"write {' or '.join(PLACEHOLDERS)} into that path"
@@ -281,7 +275,7 @@ def _workload_faults(keys: tuple[str, str], workload: TargetWorkload, target: Ta
         return
     path = workload.path or ""
     if not (path + workload.method).isprintable():
-        yield (*keys, "path"), "path or method has a line break", _REMEDIES["path"]
+        yield (*keys, "path"), "path or method has a line break", ""
     if workload.arguments:
         yield (*keys, "arguments"), "they are for a script", "leave them out"
     if bodies and (len(bodies) > 1 or workload.body_bytes):
@@ -289,7 +283,7 @@ def _workload_faults(keys: tuple[str, str], workload: TargetWorkload, target: Ta
     if bodies and workload.method in ("GET", "HEAD"):
         yield (*keys, bodies[0]), f"a {workload.method} has no body", "write method: POST, or PUT"
     if "\0" in (workload.body_text or ""):
-        yield (*keys, bodies[0]), "it holds a zero byte", _REMEDIES["body"]
+        yield (*keys, bodies[0]), "it holds a zero byte", ""
     if ("{key}" in _template(workload)) != (workload.keys > 0):
         yield (*keys, "path"), "{key} in the path or the body and keys: N need each other", "write both or neither"
     if other := [part for part in re.findall(r"\{[^}]*\}?", path) if part not in PLACEHOLDERS]:
@@ -298,7 +292,6 @@ def _workload_faults(keys: tuple[str, str], workload: TargetWorkload, target: Ta
 
 FORM = YamlForm(
     Target,
-    _REMEDIES,
     remedy="write it as runners/docs/any-server.md shows",
     none_yet="write one with `lab init`",
     entries={"workloads": TargetWorkload, "environment": str | FromEnvironment, "headers": str | FromEnvironment},

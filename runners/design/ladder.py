@@ -170,22 +170,22 @@ class KneeSearch:
         return self.objective.sustained_s * (SMOKE_SHARE if self.server.size.name == "smoke" else 1.0)
 
     @property
-    def confirming_s(self) -> float:
-        """The seconds of the budget that the short steps leave: for the closed loop and two longer steps at least."""
+    def _least_confirming_s(self) -> tuple[float, float]:
+        """The seconds of the closed loop on a warm server, and of the fewest longer steps."""
         longer_s = self.confirming(self.server, 1, 1.0).planned_s
-        closed_s = self.closed_loop(self.server).planned_s
-        return closed_s + max(FEWEST_CONFIRMING * longer_s, CONFIRMING_SHARE * self.minutes * 60)
+        return self.closed_loop(self.server).planned_s, FEWEST_CONFIRMING * longer_s
 
     @property
     def least_minutes(self) -> float:
         """The least budget, in minutes, in which a search can find and confirm a knee."""
-        longer_s = self.confirming(self.server, 1, 1.0).planned_s
-        batches = max(FEWEST_BATCHES, self.starts)
-        return (batches * self.batch_s + self.closed_loop(self.server).planned_s + FEWEST_CONFIRMING * longer_s) / 60
+        closed_s, longer_s = self._least_confirming_s
+        return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
         """Return the seconds of loads on one server by which a start ends; the first start has one load more."""
-        return self.batch_s + (self.minutes * 60 - self.confirming_s - self.batch_s) * start / self.starts
+        closed_s, longer_s = self._least_confirming_s
+        search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
+        return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def warm_up(self, server: WarmServer) -> Session:
         """Return the closed loop on a server; the servers warmed before it stay up."""

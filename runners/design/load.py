@@ -112,9 +112,7 @@ BURST_S, WARM_BOUND = 2.0, 1.6
 SENTINEL = "sentinel"
 #: The sentinel of runs that start none of the lab's servers: on the generator's own server that does nothing.
 NATIVE_SENTINEL = "sentinel-native"
-SENTINEL_RPS = 2_000.0
-SENTINEL_WARMUP_S = 1.0
-SENTINEL_S = 3.0
+SENTINEL_RPS, SENTINEL_WARMUP_S, SENTINEL_S = 2_000.0, 1.0, 3.0
 SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
 #: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
 STABLE_SHARE = 0.50
@@ -123,7 +121,7 @@ ROUND_TO_RPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Connections, threads and seconds (None: as the run's size says) or requests of a load. Raises PlanError."""
+    """Connections, threads and seconds of a load; None where something else says them. Raises PlanError."""
 
     connections: int = 1
     threads: int = 1
@@ -178,13 +176,6 @@ class Size:
     probe_s: float
     floor_s: float = 0.0
     starts: int = 1
-
-    def times_s(self, kind: str, open_loop: bool) -> tuple[float, float]:
-        """Return the warm-up and the measured seconds of a step of this kind (load, probe, floor, sentinel)."""
-        if kind == SENTINEL:
-            return SENTINEL_WARMUP_S, SENTINEL_S
-        duration_s = {"probe": self.probe_s, "floor": self.floor_s}.get(kind, self.duration_s)
-        return self.warmup_s if open_loop else 0.0, duration_s
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
         """Return a load of this length, by slices as many times that length as servers share it."""

@@ -159,8 +159,19 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
     return tuple(replace(load, name=name, shape=shape, profile=events) for name, events in recordings if events)
 
 
+class _Specified:
+    """What is planned as data, known by its hash: trials of equal specification need not be measured twice."""
+
+    __slots__ = ()
+
+    @property
+    def specification(self) -> str:
+        plain = msgspec.to_builtins(self, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
+        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
 @dataclass(frozen=True, slots=True)
-class Session:
+class Session(_Specified):
     """One server and the trials that share it.
 
     `fill` is written first; with `restart` the server is started again after it. Sessions in a row that differ in their
@@ -183,11 +194,6 @@ class Session:
         fill_s = self.fill.fill_s() if self.fill and not warm else 0.0
         return fill_s + sum(trial.planned_s for trial in self.trials)
 
-    @property
-    def specification(self) -> str:
-        """A hash of the whole session: trials of equal specification need not be measured twice."""
-        return _hash(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -205,7 +211,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedSession:
+class SharedSession(_Specified):
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
     `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: one
@@ -240,15 +246,6 @@ class SharedSession:
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
         return fills_s + around_s + alone_s + self.load.planned_s
-
-    @property
-    def specification(self) -> str:
-        return _hash(self)
-
-
-def _hash(session: Session | SharedSession) -> str:
-    plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:

@@ -20,7 +20,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 Record = TypeVar("Record", bound=Struct)
-#: Keys from the root of a file to what is wrong, its cause and its remedy.
+#: Keys from the root of a file to what is wrong, its cause and its remedy; empty: what its description says.
 Fault = tuple[tuple[Any, ...], str, str]
 
 _WHERE = re.compile(r" - at (?:`key` in )?`(?:key in )?\$(?P<path>[^`]*)`$")
@@ -31,12 +31,11 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries` are parts with keys of the user's own, each checked by itself; `parts` the records below a key. `remedies`
-    say what to write, by the last key of an error, else `remedy`.
+    `entries` are parts with keys of the user's own, each checked by itself; `parts` the records below a key. What to
+    write for a key is its own description; `remedy` is for the file as a whole.
     """
 
     record: type[Record]
-    remedies: Mapping[str, str]
     remedy: str
     none_yet: str
     entries: Mapping[str, Any] = field(default_factory=dict)
@@ -124,18 +123,30 @@ class _Reading(Generic[Record]):
             keys, cause = (*above, *inside), _WHERE.sub("", message)
             if unknown := re.search(r"unknown field `(.+)`", cause):
                 part = next((form.parts[key] for key in keys if key in form.parts), form.record)
-                valid = [field.encode_name for field in msgspec.structs.fields(part)]
+                valid = [*_descriptions(part)]
                 near = difflib.get_close_matches(unknown[1], valid, 1)
                 hint = f"did you mean {near[0]}? " if near else ""
                 remedy = f"{hint}valid: {', '.join(valid)}"
                 raise self.error((*keys, unknown[1]), "there is no such key", remedy) from error
-            remedy = next((form.remedies[key] for key in reversed(keys) if key in form.remedies), form.remedy)
-            raise self.error(keys, cause[:1].lower() + cause[1:], remedy) from error
+            raise self.error(keys, cause[:1].lower() + cause[1:]) from error
 
-    def error(self, keys: tuple[Any, ...], cause: str, remedy: str) -> PlanError:
-        where = f"{self.path}, line {_line(self.root, keys)}"
-        named = ".".join(str(key) for key in keys)
-        return PlanError(f"{where}, key {named}" if named else where, cause, remedy)
+    def error(self, keys: tuple[Any, ...], cause: str, remedy: str = "") -> PlanError:
+        form, where, named = self.form, f"{self.path}, line {_line(self.root, keys)}", ".".join(map(str, keys))
+        parts: tuple[type[msgspec.Struct], ...] = (form.record,)
+        for part in (*(form.parts[key] for key in keys if key in form.parts), *parts):
+            known = ((key, _descriptions(part).get(key)) for key in reversed(keys))
+            remedy = remedy or next((f"`{key}`: {text}" for key, text in known if text), "")
+        return PlanError(f"{where}, key {named}" if named else where, cause, remedy or form.remedy)
+
+
+def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the keys of a record with their descriptions, which may be empty."""
+    return {
+        field.encode_name: next(
+            filter(None, (meta.description for meta in getattr(field.type, "__metadata__", ()))), ""
+        )
+        for field in msgspec.structs.fields(record)
+    }
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from runners import words
 from runners.analysis import facts
@@ -45,7 +46,7 @@ class Request:
 
 
 #: Yields the requests of a block and is sent the measured steps of each.
-Requests = Generator[Request, list[Step], None]
+Requests = Generator[Request, list[Step], Any]
 Say = Callable[[str], None]
 
 
@@ -83,7 +84,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
                 return
 
 
-def search(block: KneeSearch, say: Say) -> Requests:
+def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
     """Request a closed loop and the loads of a search on every server, in every start; then confirm every knee."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
@@ -93,28 +94,22 @@ def search(block: KneeSearch, say: Say) -> Requests:
         yield from _search(block, searches, start, say)
     for server_search, server in zip(searches, block.started(block.starts), strict=True):
         yield from _confirm(block, server_search, server, say)
+    return searches
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled."""
-    closed = None
-    if base is None:  # else the search has measured the closed loop
-        (closed,) = yield Request(block.server.warm_up(block.search.shape if block.search else block.shape))
+    if block.search is not None:
+        (found,) = yield from search(block.search, say)
+        base = _base(found.known.knee, found.closed[0])
+    elif base is None:  # else a search before has measured the closed loop
+        (closed,) = yield Request(block.server.warm_up(block.shape))
+        base = _base(None, closed)
     names = tuple(name for name, _ in block.published)
     objective = block.objective or ACHIEVED_ALONE
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
-        if closed is not None:
-            knee = None
-            if block.search:
-                server_search = _ServerSearch(block.server, block.search)
-                server_search.begin(closed)
-                yield from _search(block.search, [server_search], 1, say)
-                yield from _confirm(block.search, server_search, block.server, say)
-                knee = server_search.known.knee
-            base = _base(knee, closed)
-        assert base is not None
         base_rps = base.rps
         rates = step_rates(
             base_rps,

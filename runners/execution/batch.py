@@ -67,6 +67,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     from papermill.exceptions import PapermillExecutionError
     from traitlets.config import Config
 
+    resuming = f"`lab run {folder.manifest()['experiment']} --resume {folder.path}` resumes it"
     try:
         with tempfile.TemporaryDirectory(prefix="lab-") as sockets, _interrupts_for_the_kernel(folder):
             papermill.execute_notebook(
@@ -82,12 +83,12 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
             )
     except DeadKernelError as error:
-        raise NotebookError(notebook.name, "its kernel died", f"{_resuming(folder)} resumes it") from error
+        raise NotebookError(notebook.name, "its kernel died", resuming) from error
     except PapermillExecutionError as error:
         raise NotebookError(
             f"{notebook.name}, cell {error.exec_count}",
             f"{error.ename}: {error.evalue}",
-            f"its output is in {folder.notebook}; {_resuming(folder)} resumes it",
+            f"its output is in {folder.notebook}; {resuming}",
         ) from error
 
 
@@ -121,10 +122,6 @@ def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _resuming(folder: RunFolder) -> str:
-    return f"`lab run {folder.manifest()['experiment']} --resume {folder.path}`"
 
 
 REMEDY = "begin a new run"

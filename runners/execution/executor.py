@@ -41,15 +41,15 @@ from runners.design.two_generators import NAME, WRK2
 from runners.errors import MeasureError, PlanError, ToolError
 from runners.execution import adaptive
 from runners.execution.adaptive import Request, Requests
-from runners.execution.measurement import KIND, Measurement, happening, let_rest, warm_up
+from runners.execution.measurement import KIND, Measurement, let_rest, load_of, warm_up
 from runners.execution.progress import Progress
-from runners.generators.load import LoadSpec, LoadTarget
+from runners.generators.load import LoadTarget
 from runners.process.cpu_placement import equal_groups
 from runners.process.supervisor import free_port
 from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
-from runners.storage.schema import FaultRecord, FillRecord, InterleavedRecord, StepRecord, read_record
+from runners.storage.schema import FaultRecord, FillRecord, StepRecord, read_record
 from runners.targets.base import Target, TargetGroup
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
@@ -57,7 +57,7 @@ from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN, Workshop
 from runners.trial import machine
-from runners.trial.faults import heads
+from runners.trial.faults import happening, heads
 
 #: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
 #: their block's planned time is not spent.
@@ -99,7 +99,9 @@ class Executor:
                 while True:
                     measured = list[Step]()
                     if (possible := self._possible(request)) is not None:
-                        measured = self._kept(possible.session) or self._measured(block, possible)
+                        together = isinstance(possible.session, SharedSession)
+                        measure = self._measured_together if together else self._measured
+                        measured = self._kept(possible.session) or measure(block, possible)
                     steps += measured
                     request = requests.send(measured)
             except StopIteration:
@@ -107,44 +109,35 @@ class Executor:
         return steps
 
     def _requests(self, block: Block) -> Requests:
+        say = self._measurement.say
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
         if isinstance(block, FaultInjection):
             return self._on_a_warm_server(block)
-        say = self._measurement.say
-        if isinstance(block, Interleaved):
-            return adaptive.starts(block, say, self._reached_rps(block.like) if block.like else None)
         if isinstance(block, KneeSearch):
             return adaptive.search(block, say)
         if block.like is None:
-            return adaptive.ladder(block, say)
-        steps = [read_step(folder) for folder in self._folder.steps()]
-        steps = [step for step in steps if step.record.block == block.like.name]
+            return adaptive.starts(block, say) if isinstance(block, Interleaved) else adaptive.ladder(block, say)
+        like = block.like.name
+        steps = [step for step in map(read_step, self._folder.steps()) if step.record.block == like]
+        unmeasured = MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
+        if isinstance(block, Interleaved):
+            names = [session.trials[0].name for session in block.like.probes()]
+            reached_rps = {step.subject: facts.achieved_rps(step) for step in steps if step.name in names}
+            if len(reached_rps) < len(names) or not all(rps > 0 for rps in reached_rps.values()):
+                raise unmeasured
+            return adaptive.starts(block, say, reached_rps)
         if block.shares and isinstance(block.like, KneeSearch):
             if (base := adaptive.base_of(block.like, steps, block.server)) is None:
-                cause = f"block {block.like.name} has measured none on this server"
-                raise MeasureError(f"rates of {block.name}", cause, f"run {block.like.name} before")
+                raise unmeasured
             return adaptive.ladder(block, say, base)
         rate_steps = [step for step in steps if step.kind == RATE_STEP]
         # of a block that searched a knee, the rates around it
         around = [step for step in rate_steps if step.record.ladder is not None and step.record.ladder.base is not None]
         rates = tuple(sorted({facts.offered_rps(step) for step in around or rate_steps}))
         if not rates:
-            like = block.like.name
-            raise MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
+            raise unmeasured
         return adaptive.ladder(replace(block, rates=rates), say)
-
-    def _reached_rps(self, block: FixedRate) -> dict[str, float]:
-        """Return the rates of the treatments in the probes of a block of this run. Raises MeasureError without one."""
-        reached_rps = {}
-        for session in block.probes():
-            name = session.trials[0].name
-            probes = [read_step(folder) for folder in self._folder.steps() if folder.name == name]
-            if not probes or not facts.achieved_rps(probes[0]) > 0:
-                cause = f"block {block.name} has measured no closed loop of it"
-                raise MeasureError(f"rate of {session.treatment.name}", cause, f"run {block.name} before")
-            reached_rps[session.treatment.name] = facts.achieved_rps(probes[0])
-        return reached_rps
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
         """Set aside earlier rate steps of this block that are not among `steps`: they would count to its ladder."""
@@ -202,10 +195,8 @@ class Executor:
 
     def _measured(self, block: Block, request: Request) -> list[Step]:
         session = request.session
+        assert isinstance(session, Session)
         known = StepRecord(block=block.name, specification=session.specification, ladder=request.ladder)
-        if isinstance(session, SharedSession):
-            assert request.interleaved is not None, "a shared session belongs to an interleaved block"
-            return self._measured_together(session, request.interleaved, known)
         if session.warm_up is not None:
             server, warmed = self._warm_server(session, session.warm_up, known)
             if warmed is not None:
@@ -252,9 +243,10 @@ class Executor:
             during = partial(happening, trial, server, stage=(block.name, block.title))
             profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
             step = self._measurement.step(trial, server, profile, tried, during)
-            if trial.profile and number < TRIES and server.alive() and (lower := _lower(trial, step)) is not None:
+            if trial.profile and trial.rate and number < TRIES and server.alive() and facts.fell_short(step):
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
-                trial = lower
+                rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
+                trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
             elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
@@ -269,43 +261,37 @@ class Executor:
         self._progress.say(f"{step.label}: {why_not(step) or disturbance(step)}, so it is measured again")
         return True
 
-    def _measured_together(self, session: SharedSession, about: InterleavedRecord, known: StepRecord) -> list[Step]:
+    def _measured_together(self, block: Block, request: Request) -> list[Step]:
         """Start all servers, warm all but the cold ones, measure their solo trials, then load all by one schedule."""
+        session, about = request.session, request.interleaved
+        assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
         for member in session.members:
             server = servers[member.name] = self._launch(member.treatment, keep_others=bool(servers))
             if member.workload.filled_keys:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
-        own = StepRecord(block=known.block, round=session.number)
+        own = StepRecord(block=block.name, round=session.number)
         for member in session.members:
             if not member.cold:
                 name, server = step_name(load.name, "warm", member.name), servers[member.name]
                 warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, known=own)
                 let_rest(server, warmed)
-        known = record_with(known, round=session.number)
+        known = record_with(own, specification=session.specification)
         steps = []
         alone = [(member.name, member.alone) for member in session.members]
         for name, trial in (*alone, *((member.name, member.solo) for member in session.members)):
             if trial is not None:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
-                for number in range(1, 1 + TRIES):
-                    step = measurement.step(trial, servers[name], known=record_with(arm, tries=number))
-                    if not self._again(trial, servers[name], step):
-                        break
-                steps.append(step)
-                let_rest(servers[name], step)
+                steps.append(self._trial(block, servers[name], trial, arm))
+                let_rest(servers[name], steps[-1])
         targets = tuple(
             LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
             for member in session.members
         )
-        sent = LoadSpec(
-            "", None, load.rate.rps if load.rate else None, load.shape.duration_s or 0.0, load.shape.warmup_s or 0.0,
-            load.shape.connections, load.shape.threads, script_arguments=load.workload.arguments, targets=targets,
-            seed=session.seed, slice_s=session.slice_s,
-        )  # fmt: skip
+        group = TargetGroup(words.listed(member.name for member in session.compared), servers)
+        sent = replace(load_of(load, group), targets=targets, seed=session.seed, slice_s=session.slice_s)
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
-            group = TargetGroup(words.listed(member.name for member in session.compared), servers)
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
             return [*steps, measurement.step(load, group, known=known, load=sent)]
@@ -316,14 +302,6 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
-
-
-def _lower(trial: Trial, step: Step) -> Trial | None:
-    """Return a profiled load at a lower rate where the step did not keep its own, else None."""
-    if trial.rate is None or not facts.fell_short(step):
-        return None
-    rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
-    return replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
 
 
 def _wrote_all(step: Step, keys: int) -> bool:

@@ -13,21 +13,19 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
 
 from runners import words
-from runners.analysis.counts import failures
 from runners.analysis.facts import line, writes_rps
 from runners.analysis.steady_state import not_warm
-from runners.analysis.validity import Aspect, judged, may_quote, succeeded
-from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Size, Workload
-from runners.design.session import LOAD, Freeze, KillNode, Trial
+from runners.analysis.validity import Aspect, judged, may_quote
+from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
+from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError, ToolError
 from runners.execution.progress import Follower, Progress
-from runners.generators.load import Generator, LoadSpec, Sender, generators, planned_s, run_load
+from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
@@ -35,22 +33,19 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import (
     FillRecord,
-    LoopRecord,
     StepRecord,
     SweepRecord,
-    WindowRecord,
     overlaid,
     write_record,
 )
-from runners.targets.base import Cluster, Freezable, Jvm, Target
+from runners.targets.base import Jvm, Target
 from runners.targets.lab_server import check_filled, check_written, fill_by_hand
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import StallWitness, available
-from runners.trial.faults import Freezer, Outages, TcpWatch, timer_hz
+from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
-from runners.trial.protocol import spoken
 from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest_s
 
@@ -74,6 +69,16 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
     return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
 
 
+def load_of(trial: Trial, server: Target) -> LoadSpec:
+    """Return the load of a trial on one server."""
+    shape, workload, rate = trial.shape, trial.workload, trial.rate
+    return LoadSpec(
+        server.url + workload.path, workload.script, rate.rps if rate else None, shape.duration_s or 0.0,
+        (shape.warmup_s or 0.0) if rate else 0.0, shape.connections, shape.threads, shape.requests,
+        workload.arguments, parts_rps=trial.sweep.parts_rps if trial.sweep else (),
+    )  # fmt: skip
+
+
 class Measurement:
     """Takes the steps of one run, all with the same instrument."""
 
@@ -82,12 +87,11 @@ class Measurement:
         shop: Workshop,
         generator: str,
         generator_cpus: tuple[int, ...] | None,
-        size: Size,
         folder: RunFolder,
         progress: Progress,
         send: Sender = run_load,
     ) -> None:
-        self._shop, self._size, self._folder, self._progress = shop, size, folder, progress
+        self._shop, self._folder, self._progress = shop, folder, progress
         self._instrument = Instrument(
             self._generator(generator),
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
@@ -106,22 +110,22 @@ class Measurement:
         server: Target,
         profile: ProfileSpec | None = None,
         known: StepRecord = NOTHING_KNOWN,
-        happening: Callable[[float], Happening | None] = lambda _lead_s: None,
+        happening: Callable[[float], Happening] = lambda _lead_s: Happening(),
         load: LoadSpec | None = None,
     ) -> Step:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` is given the seconds for which the generator sends before it records, and returns what is planned
-        for the time of the load. `load`: the load of several servers that share it.
+        `happening` is given the seconds for which the generator sends before it records. `load`: that of several
+        servers that share it.
         """
-        load = load or self._load(trial, server)
+        load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
-        during = happening(instrument.generator.lead_s(load)) or NOTHING
+        during = happening(instrument.generator.lead_s(load))
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
         folder = self._folder.begin_step(trial.name)
         try:
             # the duration of a number of requests is only a bound
-            length_s = 0.0 if load.requests is not None else planned_s(instrument.generator, load)
+            length_s = 0.0 if load.requests is not None else instrument.generator.lead_s(load) + load.duration_s
             follower = Follower(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
             paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
@@ -144,8 +148,8 @@ class Measurement:
                     sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
                     rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
                 )  # fmt: skip
-                record = overlaid(record, planned, known, during.record(folder))
-                step = self._keep(folder, record, server)
+                record = overlaid(record, planned, known, during.record(_start_us(folder) if trial.faults else None))
+                step = self._keep(folder, record)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -157,28 +161,10 @@ class Measurement:
         self._progress.say(line(step))
         return step
 
-    def _load(self, trial: Trial, server: Target) -> LoadSpec:
-        """Return the load of a trial on one server; the run's size gives the times that the trial does not."""
-        shape, rate = trial.shape, trial.rate
-        warmup_s, duration_s = self._size.times_s(trial.role, open_loop=rate is not None)
-        return LoadSpec(
-            server.url + trial.workload.path,
-            trial.workload.script,
-            rate.rps if rate else None,
-            duration_s if shape.duration_s is None else shape.duration_s,
-            shape.warmup_s if rate and shape.warmup_s is not None else warmup_s,
-            shape.connections,
-            shape.threads,
-            shape.requests,
-            trial.workload.arguments,
-            parts_rps=trial.sweep.parts_rps if trial.sweep else (),
-        )
-
     def has_generator(self, name: str) -> bool:
         return name in generators(self._shop)
 
     def has_jdk(self, release: int) -> bool:
-        """Return whether there is a JDK of that feature release; 0 is the lab's own."""
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
@@ -194,12 +180,10 @@ class Measurement:
         send = run_load if trial.role == SENTINEL else self._instrument.send
         return dataclasses.replace(self._instrument, generator=generator, recorder=recorder, send=send)
 
-    def _keep(self, folder: StepFolder, record: StepRecord, server: Target) -> Step:
+    def _keep(self, folder: StepFolder, record: StepRecord) -> Step:
         write_record(folder, record)
         step = read_step(folder)
         kept = judged(step)
-        if failures(step).protocol and not succeeded(step) and server.alive():
-            kept = replace(kept, spoken=spoken(server.url))
         store_frames(step)
         if record.sweep is not None:
             folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
@@ -231,7 +215,7 @@ class Measurement:
                 record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
                 if workload.rewrites:
                     record = _at_rest(record, server, workload)
-                step = self._taken[folder.name] = self._keep(folder, record, server)
+                step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
@@ -254,60 +238,6 @@ class Measurement:
         rps = trial.rate.rps if trial.rate is not None else rps or 1.0
         share = cpu_share if cpu_share > 0 else SERVER_CPU_SHARE
         return ProfileSpec.for_load(trial.profile, rps, trial.length_s, share)
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """What a trial plans for the time of its load: `begin` is called every second, `end` when it is over."""
-
-    begin: Callable[[], None]
-    end: Callable[[], object]
-    record: Callable[[StepFolder], StepRecord]
-
-
-NOTHING = Happening(lambda: None, lambda: None, lambda _folder: NOTHING_KNOWN)
-
-
-def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening | None:
-    """Return the faults or TCP readings that a trial plans for the time of its load, None for none.
-
-    `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
-    Raises MeasureError for a fault that this server can't have.
-    """
-    freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
-    kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
-    if (loop := trial.loop) is not None:
-        watch, (name, title) = TcpWatch(), stage
-        about = LoopRecord(
-            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
-            held_keys=loop.held_keys, kernel_hz=timer_hz(),
-        )  # fmt: skip
-        return Happening(watch.begin, lambda: None, lambda _: StepRecord(loop=replace(about, tcp=watch.gained() or {})))
-    if len(kills) > 1 or (kills and freezes):
-        cause = "it kills a node and has another fault too"
-        raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
-    if kills:
-        if not isinstance(server, Cluster):
-            raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-        (kill,) = kills
-        dying = Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
-        return Happening(
-            dying.begin,
-            dying.finish,
-            lambda folder: StepRecord(outage=replace(dying.finish(), start_unix_us=_start_us(folder))),
-        )
-    if not freezes:
-        return None
-    if not isinstance(server, Freezable):
-        raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    freezer = Freezer(server.child, freezes, lead_s)
-
-    def record(folder: StepFolder) -> StepRecord:
-        start_unix_us = _start_us(folder) or freezer.began_unix_us + lead_s * 1e6
-        window = WindowRecord(start_unix_us=start_unix_us, length_s=trial.shape.duration_s or 0.0)
-        return StepRecord(freezes=freezer.finish(), window=window)
-
-    return Happening(freezer.begin, freezer.finish, record)
 
 
 def _start_us(folder: StepFolder) -> float | None:

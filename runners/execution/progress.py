@@ -1,10 +1,7 @@
 """Progress of long work: a bar with the time left on a terminal, a live line in JupyterLab, plain lines in a log.
 
-A notebook in batch has no terminal: `lab run` listens on a local socket named in LAB_PROGRESS, to which the notebook's
-kernel sends its progress. When the listener ends, so does the kernel: no run outlives `lab run`.
-
-Of a running load the rate, percentiles and stolen time of its last second are shown, and a small figure of them. They
-are read from the HdrHistogram log that the generator writes meanwhile.
+A notebook in batch sends its progress to the local socket of `lab run` that LAB_PROGRESS names; when the listener ends,
+so does the kernel. Of a running load the last second is shown, read from the generator's HdrHistogram log.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ from dataclasses import dataclass
 from html import escape
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from runners import words
 from runners.errors import printable
@@ -60,7 +57,13 @@ class Follower:
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples
 
-        intervals = [interval for line in self._lines() if (interval := interval_of(line))]
+        added = ""
+        with contextlib.suppress(FileNotFoundError), self._log.open(encoding="ascii", errors="replace") as file:
+            file.seek(self._read_bytes)
+            added = file.read()
+        added = added[: added.rfind("\n") + 1]  # whole lines
+        self._read_bytes += len(added)
+        intervals = [interval for line in added.splitlines() if (interval := interval_of(line))]
         intervals = [interval for interval in intervals if untargeted(interval.kind) == UNTAGGED]
         if not intervals:
             return None
@@ -75,16 +78,6 @@ class Follower:
             stolen_s / passed_s if passed_s > 0 else 0.0,
         )
 
-    def _lines(self) -> list[str]:
-        if not self._log.exists():
-            return []
-        with self._log.open(encoding="ascii", errors="replace") as file:
-            file.seek(self._read_bytes)
-            text = file.read()
-        whole = text[: text.rfind("\n") + 1]
-        self._read_bytes += len(whole)
-        return whole.splitlines()
-
 
 def _machine_s() -> tuple[float, float]:
     import psutil  # only a load needs it
@@ -97,22 +90,20 @@ def drawing(moments: Sequence[Moment]) -> str:
     """Return the last seconds as SVG: the rate, both percentiles (logarithmic, from 1 us), and stolen time."""
     shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
+    p50, p99 = words.latency(latest.p50_us), words.latency(latest.p99_us)
     strips = (
-        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), [[moment.rate_rps for moment in shown]]),
-        ("p50, p99", "#D55E00", f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}", [
-            [math.log10(us) if us > 0 else us for us in times_us]
-            for times_us in ([moment.p50_us for moment in shown], [moment.p99_us for moment in shown])
-        ]),
-        ("stolen by the host", "#57606a", words.percent(latest.stolen_share), [
-            [moment.stolen_share for moment in shown],
-        ]),
-    )  # fmt: skip
-    for place, (label, colour, now, lines) in enumerate(strips):
-        top = place * STRIP_PX
+        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), ("rate_rps",)),
+        ("p50, p99", "#D55E00", f"{p50}, {p99}", ("p50_us", "p99_us")),
+        ("stolen by the host", "#57606a", words.percent(latest.stolen_share), ("stolen_share",)),
+    )
+    for place, (label, colour, now, names) in enumerate(strips):
+        top, step = place * STRIP_PX, (WIDTH_PX - LABEL_PX) / max(1, len(shown) - 1)
         parts.append(f'<text x="0" y="{top + 18}" fill="currentColor" opacity="0.7">{label}</text>')
         parts.append(f'<text x="0" y="{top + 35}" fill="currentColor" font-weight="600">{now}</text>')
+        lines = [[float(getattr(moment, name)) for moment in shown] for name in names]
+        if len(lines) > 1:
+            lines = [[math.log10(us) if us > 0 else us for us in line] for line in lines]
         high = max([1e-9, *(value for line in lines for value in line if math.isfinite(value))])
-        step = (WIDTH_PX - LABEL_PX) / max(1, len(shown) - 1)
         for line in lines:
             points = " ".join(
                 f"{LABEL_PX + at * step:.1f},{top + STRIP_PX - 8 - value / high * (STRIP_PX - 14):.1f}"
@@ -148,10 +139,12 @@ class Event:
         return f"{self.text}: {self.moment.text()}" if self.moment else self.text
 
 
-class Sink(Protocol):
-    """Somewhere to show events."""
+class Sink:
+    """Somewhere to show events; here nowhere."""
 
-    def show(self, event: Event) -> None: ...
+    def show(self, event: Event) -> None:
+        """Show how far the work is."""
+
     def say(self, line: str) -> None:
         """Show a line while the work goes on."""
 
@@ -161,11 +154,9 @@ class Sink(Protocol):
 
     def rest(self) -> None:
         """Clear what would be in the way of other output."""
-        return
 
     def close(self) -> None:
         """End the display."""
-        return
 
 
 class BarSink(Sink):
@@ -233,10 +224,7 @@ class NotebookSink(LineSink):
     def show(self, event: Event) -> None:
         if event.moment is not None:
             self._moments.append(event.moment)
-        self._update(f"{self.left(event)}  {event.text}")
-
-    def say(self, line: str) -> None:
-        self._update(line)
+        self.say(f"{self.left(event)}  {event.text}")
 
     def note(self, line: str) -> None:
         super().say(line)
@@ -244,9 +232,9 @@ class NotebookSink(LineSink):
     def rest(self) -> None:
         self._moments = []
         if self._cell is not None:
-            self._update("")
+            self.say("")
 
-    def _update(self, line: str) -> None:
+    def say(self, line: str) -> None:
         """Replace the line in the output of the cell that runs now."""
         from IPython.core.getipython import get_ipython
         from IPython.display import HTML, display

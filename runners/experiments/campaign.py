@@ -36,55 +36,51 @@ Repeats = Annotated[int, Meta(ge=1, le=10_000)]
 class Entry(Struct, frozen=True):
     """One experiment or command, over targets and settings."""
 
-    measure: Annotated[str, Meta(description="an experiment's number in quotes, or load, knee or compare")]
+    measure: Annotated[
+        str, Meta(description=f"load, knee, compare, or an experiment's number in quotes: {', '.join(_MEASURED)}")
+    ]
     targets: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
-        Meta(description="target.yaml files, relative to this file: each is measured; compare takes two"),
+        Meta(description="target.yaml files, relative to this file, as [a.yaml, b.yaml]; compare takes two"),
     ] = ()
     settings: Annotated[
         dict[str, Scalar | tuple[Scalar, ...]],
-        Meta(description="parameters as `lab run -p` takes them; of a list each value is measured"),
+        Meta(description="parameters, as {size: smoke, rate_rps: [2000, 4000]}; of a list each value is measured"),
     ] = msgspec.field(default_factory=dict)
-    repeats: Annotated[Repeats | None, Meta(description="in place of the campaign's")] = None
+    repeats: Annotated[Repeats | None, Meta(description="how often, from 1, in place of the campaign's")] = None
 
 
 class Campaign(Struct, frozen=True):
     """The entries of a campaign, how often they are measured, and for how long."""
 
-    runs: Annotated[dict[Name, Entry], Meta(min_length=1, description="what is measured, by name")]
-    repeats: Annotated[Repeats, Meta(description="how often each cell is measured")] = 1
-    seed: Annotated[int, Meta(ge=0, description="of the order; the same seed gives the same order")] = 1
+    runs: Annotated[
+        dict[Name, Entry],
+        Meta(
+            min_length=1,
+            description="what is measured, by a name in small letters: {put: {measure: load, targets: [a.yaml]}}",
+        ),
+    ]
+    repeats: Annotated[Repeats, Meta(description="how often each cell is measured, from 1")] = 1
+    seed: Annotated[int, Meta(ge=0, description="a whole number; the same seed gives the same order")] = 1
     minutes: Annotated[
         Annotated[float, Meta(gt=0, le=525_600)] | None,
-        Meta(description="budget of one call of `lab campaign`: what does not fit is left to the next"),
+        Meta(description="budget of one call of `lab campaign`, above 0: what does not fit is left to the next"),
     ] = None
     report: Annotated[bool, Meta(description="write each run's report too; `lab report RUN` does it later")] = False
-
-
-_REMEDIES = {
-    "measure": f"use one of {', '.join(chr(34) + number + chr(34) for number in _MEASURED)}, load, knee, compare",
-    "targets": "write a list of target.yaml files, such as [a.yaml, b.yaml]",
-    "settings": "write parameters, such as {size: smoke, rate_rps: [2000, 4000]}",
-    "repeats": "write a whole number from 1",
-    "seed": "write a whole number from 0",
-    "minutes": "write a number above 0, or leave it out",
-    "report": "write true or false",
-    "runs": "write at least one, such as put: {measure: load, targets: [target.yaml]}; names in small letters",
-}
 
 
 def _faults(campaign: Campaign) -> Iterator[Fault]:
     for name, entry in campaign.runs.items():
         at = ("runs", name)
         if entry.measure not in (*_MEASURED, *_BY_TARGETS):
-            yield (*at, "measure"), f"{entry.measure!r} can't be measured", _REMEDIES["measure"]
+            yield (*at, "measure"), f"{entry.measure!r} can't be measured", ""
             continue
         if entry.targets and entry.measure not in _BY_TARGETS:
             yield (*at, "targets"), "an experiment has servers of its own", "leave targets out, or measure load"
         if entry.measure == LOAD.number and not entry.targets:
-            yield (*at, "measure"), "load needs a target", _REMEDIES["targets"]
+            yield (*at, "measure"), "load needs a target", "give it targets, such as [a.yaml]"
         if entry.measure == COMPARE and len(entry.targets) not in (0, 2):
-            yield (*at, "targets"), f"compare takes two, these are {len(entry.targets)}", _REMEDIES["targets"]
+            yield (*at, "targets"), f"compare takes two, these are {len(entry.targets)}", ""
         if len(set(entry.targets)) != len(entry.targets):
             yield (*at, "targets"), "one stands twice", "give each once; repeats say how often"
         known = {parameter.name: parameter for parameter in plan_of(_kind(entry)).parameters}
@@ -115,7 +111,7 @@ def _kind(entry: Entry) -> str:
 
 
 FORM = YamlForm(
-    Campaign, _REMEDIES, remedy="write it as runners/docs/campaigns.md shows",
+    Campaign, remedy="write it as runners/docs/campaigns.md shows",
     none_yet="write one as runners/docs/campaigns.md shows", entries={"runs": Entry}, parts={"runs": Entry},
     faults=_faults,
 )  # fmt: skip

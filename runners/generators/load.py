@@ -98,11 +98,6 @@ class LoadOutcome:
 Sender = Callable[..., LoadOutcome]
 
 
-def planned_s(generator: Generator, spec: LoadSpec) -> float:
-    """Return how long a load will take."""
-    return generator.lead_s(spec) + spec.duration_s
-
-
 def run_load(
     generator: Generator,
     spec: LoadSpec,

@@ -21,8 +21,8 @@ _LOOK_S = 0.01  # the kernel announces no new threads of another process
 
 
 def usable_cpus() -> list[int]:
-    """Return the cores that this process may run on; none where the system does not say (macOS)."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    """Return the cores that this process may run on."""
+    return sorted(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager
@@ -43,7 +43,7 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            _pin(pid, os.sched_getaffinity(pid) if everywhere else ())
+            _pin(pid, os.sched_getaffinity(pid))
 
 
 def compilers(pid: int) -> Iterator[Path]:
@@ -57,7 +57,7 @@ def compilers(pid: int) -> Iterator[Path]:
 def _pin(pid: int, cpus: Iterable[int]) -> int:
     """Bind a process's compiler threads to cores; return their number."""
     bound = 0
-    for thread in compilers(pid) if cpus else ():
+    for thread in compilers(pid):
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), cpus)
             bound += 1

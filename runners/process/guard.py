@@ -2,14 +2,10 @@
 
     python -I guard.py SOCKET_FD
 
-The lab sends it four open files a child: one end of a socket pair and the child's standard streams. The guard, a fork,
-reads its order from that socket: a line of JSON with `command`, `directory`, `environment`, `grace_s`, `stop_signal`.
-Any byte after it asks the guard to stop the child: the stop signal, then SIGKILL after the grace time, to the child's
-group. When the lab goes away, the guard reads the end of file and stops the child within a second. If the guard itself
-is killed, the kernel kills the child (PR_SET_PDEATHSIG, Linux). See runners/docs/0001-guard-process.md.
-
-A guard writes two lines: its own pid and the child's; at the child's end, the processor time in seconds of the child
-and all that it started, and the exit code (128 + signal if killed).
+The lab sends four open files a child: an end of a socket pair and the child's standard streams. On that socket the
+guard, a fork, reads a line of JSON (`command`, `directory`, `environment`, `grace_s`, `stop_signal`); any byte after it
+asks it to stop the child, as the end of the lab does. It writes two lines: its own pid and the child's; at the child's
+end the processor seconds of all that it started, and its exit code. See runners/docs/0001-guard-process.md.
 """
 
 import contextlib
@@ -31,8 +27,7 @@ _ORPHANED_GRACE_S = 1.0  # once the lab is gone
 
 
 def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
 def _own_group_and_die_with_guard() -> None:
@@ -72,8 +67,7 @@ def _guard(lab: socket.socket) -> None:
     if select.select([lab], [], [], 0)[0]:
         return  # the lab is gone already
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-    os.set_blocking(wake_write, False)
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.set_wakeup_fd(wake_write)

@@ -16,8 +16,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -30,16 +29,6 @@ GUARD = Path(__file__).with_name("guard.py")
 GRACE_S, _HELD_GRACE_S = 8.0, 4.0
 _STOP = b"stop\n"
 _START_TIMEOUT_S = 10.0
-_LOOK_S = 0.0005
-
-
-@dataclass(slots=True)
-class Frozen:
-    """When a process was frozen: wall clock in microseconds since 1970, length by the monotonic clock."""
-
-    start_unix_us: int = 0
-    end_unix_us: int = 0
-    length_us: float = 0.0
 
 
 class Guards:
@@ -133,24 +122,6 @@ class Child:
         self.wait_up_to(0)
         return self._cpu_s
 
-    @contextlib.contextmanager
-    def frozen(self) -> Iterator[Frozen]:
-        """Stop the process (SIGSTOP) while the body runs; afterwards the times are complete."""
-        times = Frozen()
-        os.kill(self.pid, signal.SIGSTOP)
-        give_up = time.monotonic() + _START_TIMEOUT_S
-        with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
-            process = psutil.Process(self.pid)
-            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < give_up:
-                time.sleep(_LOOK_S)
-        times.start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
-        try:
-            yield times
-        finally:
-            times.end_unix_us, times.length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGCONT)
-
     def kill(self) -> None:
         """End the process itself at once (SIGKILL), as a crash does."""
         self._signal(signal.SIGKILL)
@@ -236,7 +207,7 @@ def finished(
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:
-    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset (macOS)."""
+    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset."""
     if not cpus or taskset is None:
         return list(command)
     return [str(taskset), "-c", ",".join(map(str, cpus)), *command]
@@ -287,7 +258,6 @@ if __name__ == "__main__":  # python -m runners.process.supervisor WORDS…, as 
     sys.exit(hold(sys.argv[1:]))
 
 
-_KERNEL_TELLS = Path("/proc/self/task").is_dir()
 _CPU_CLOCK = 2  # the kernel's number of the clock that the scheduler keeps, see clock_getcpuclockid(3)
 _CLOCK_BITS = 3
 
@@ -305,19 +275,13 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the children of a process; on Linux from the lists of its threads, without a look at all processes."""
-    try:
-        if _KERNEL_TELLS:
-            lists = [path / "children" for path in Path(f"/proc/{pid}/task").iterdir()]
-            return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
-    except FileNotFoundError:  # a thread has ended meanwhile, or the kernel has no such list
-        pass
-    except OSError:
-        return []
-    try:
-        return [child.pid for child in psutil.Process(pid).children()]
-    except psutil.Error:
-        return []
+    """Return the children of a process from the lists of its threads, without a look at all processes."""
+    children = list[int]()
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                children += map(int, (thread / "children").read_text(encoding="ascii").split())
+    return children
 
 
 class ProcessClock:
@@ -329,16 +293,14 @@ class ProcessClock:
     def read_s(self) -> float | None:
         """Return processor seconds so far; None where there is no process to read."""
         for pid in tree(self.roots):
-            with contextlib.suppress(psutil.Error):
-                used_ns = cpu_time_ns(pid)
-                used_s = sum(psutil.Process(pid).cpu_times()[:2]) if used_ns is None else used_ns / 1e9
-                self._used_s[pid] = float(used_s)
+            if (used_ns := cpu_time_ns(pid)) is not None:
+                self._used_s[pid] = used_ns / 1e9
         return sum(self._used_s.values()) if self._used_s else None
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Return the processor time of a process since its start; None where it has ended, or without such a clock."""
-    with contextlib.suppress(OSError, AttributeError):
+    """Return the processor time of a process since its start; None where it has ended."""
+    with contextlib.suppress(OSError):
         return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
     return None
 

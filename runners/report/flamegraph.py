@@ -210,12 +210,6 @@ class FlameGraph:
         event = EVENT_NAMES.get(self.event, self.event)
         return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
 
-    @property
-    def pages(self) -> list[tuple[str, str]]:
-        """Title and path of the profiler's heat map, where the run folder has one: when the samples were taken."""
-        heat = self.step.folder.heat_map(self.event)
-        return [("over time", f"steps/{self.step.folder.name}/{heat.name}")] if heat.exists() else []
-
     def _repr_html_(self) -> str:
         mark = "" if self.step.valid else f" <b>Not valid: {escape(facts.why_not(self.step))}</b>"
         return f"<p>{escape(self.title)}.{mark}</p>{self.iframe()}"

@@ -29,15 +29,6 @@ class Ended(enum.Enum):
     UNREADABLE = "unreadable"
 
 
-class Spoken(enum.Enum):
-    """What a server sends in place of a response of HTTP/1.1."""
-
-    HTTP_2 = "HTTP/2"
-    TLS = "TLS"
-    NOTHING = "nothing"
-    UNKNOWN = "unknown"
-
-
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of a record; a field at its default is not written."""
 
@@ -96,7 +87,6 @@ class ProfileRecord(Struct, frozen=True):
     alloc_interval_bytes: int | None = None
     samples: dict[str, int] = {}
     settings: dict[str, Any] = {}
-    note: str = ""
 
 
 class OtherProcess(Struct, frozen=True):
@@ -301,8 +291,8 @@ class StepRecord(Struct, frozen=True):
     """One trial: its load, its server, its conditions, and whether it is valid.
 
     `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. `expected_status`: codes of 400 and above that the workload asks for. `spoken` is known where responses
-    could not be read. `tries`: how often the trial was measured, the last time counts.
+    setting. `expected_status`: codes of 400 and above that the workload asks for. `tries`: how often the trial was
+    measured, the last time counts.
     """
 
     schema: str = SCHEMA
@@ -327,7 +317,6 @@ class StepRecord(Struct, frozen=True):
     invalid_reasons: tuple[str, ...] = ()
     saturated: bool = False
     ended: Ended = Ended.WHOLE
-    spoken: Spoken | None = None
     expected_status: tuple[str, ...] = ()
     tries: int = 1
     compiler_on_any_core: bool = False

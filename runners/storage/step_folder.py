@@ -76,10 +76,6 @@ class StepFolder:
         """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
         return self.path / f"{event}.collapsed"
 
-    def heat_map(self, event: str) -> Path:
-        """async-profiler's own HTML heat map: when the samples of `event` were taken."""
-        return self.path / f"{event}-heatmap.html"
-
     def frame(self, name: str) -> Path:
         return self.path / "frames" / f"{name}.parquet"
 

@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,33 +32,23 @@ _START_S, _RUNNING_S = 60.0, 5.0  # until a server is ready that is started here
 _END_S = 0.2
 
 
-@dataclass(slots=True)
 class RunningTarget:
     """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends.
 
-    `place`: the folder of the socket that `{socket}` stood for.
+    `place`: the folder of the socket that `{socket}` stood for. `pprof_url`: where a Go server gives its own profile.
     """
 
-    file: TargetFile
-    folder: Path
-    child: Child | None
+    child: Child | None = None
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
-    name: str = ""
-    engine: str = EXTERNAL
-    place: tempfile.TemporaryDirectory[str] | None = None
 
-    subject: str = field(init=False)
-    url: str = field(init=False)
-    #: Where a Go server gives its own profile; empty for any other.
-    pprof_url: str = field(init=False)
-    log: Path = field(init=False)
-    data: Path | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.subject, self.url, self.data = self.name or self.file.name, self.file.base_url, self.file.data
-        self.pprof_url = f"{self.url}{self.file.target.pprof}" if self.file.target.pprof else ""
-        self.log = self.folder / "server.log"
+    def __init__(
+        self, file: TargetFile, folder: Path, name: str, engine: str, place: tempfile.TemporaryDirectory[str] | None
+    ) -> None:
+        self.file, self.folder, self.engine, self.place = file, folder, engine, place
+        self.subject, self.url, self.data = name or file.name, file.base_url, file.data
+        self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""
+        self.log = folder / "server.log"
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -131,7 +120,7 @@ def launch(
     file = file.placed(free_port() if PORT in file.target.url else 0, own_data, own_socket, listen)
     target = file.target
     environment = {**os.environ, **resolved(target.environment)}
-    running = RunningTarget(file, folder, None, name=name, engine=engine, place=place)
+    running = RunningTarget(file, folder, name, engine, place)
     if target.command is not None:
         own = cores_of(file) or cpus
         require_directory(file)

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -97,27 +97,14 @@ class ServerSpec:
         return pinned(java, self.cpus, self.taskset)
 
 
-@dataclass(slots=True)
 class RunningServer:
     """A server that was ready when this was made. `ready` is its first line, parsed."""
 
-    spec: ServerSpec
-    child: Child
-    ready: dict[str, Any]
-    command: tuple[str, ...] = field(default=())
-    pid: int = field(init=False)
-    url: str = field(init=False)
-    engine: str = field(init=False)
-    subject: str = field(init=False)
-    pids: tuple[int, ...] = field(init=False)
-    log: Path = field(init=False)
-    gc_log: Path = field(init=False)
-    data: Path = field(init=False)
-    left_out: tuple[str, ...] = field(init=False, default=())
+    left_out: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        spec = self.spec
-        self.pid, self.url = int(self.ready["pid"]), f"http://{spec.listen}:{self.ready['port']}"
+    def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
+        self.spec, self.child, self.ready, self.command = spec, child, ready, command
+        self.pid, self.url = int(ready["pid"]), f"http://{spec.listen}:{ready['port']}"
         self.engine, self.subject, self.pids = spec.engine, spec.subject or spec.engine, (self.pid,)
         self.log, self.gc_log, self.data = spec.log, spec.gc_log, spec.data
 
@@ -254,17 +241,17 @@ class NodeHost(Protocol):
         """Start a node on an empty store or, under the name `again`, on the data that it left. Raises LabError."""
 
 
-@dataclass(slots=True)
 class RunningNodes(RunningServer):
     """A cluster of processes, loaded and observed at its first node.
 
     `starts`: functions that start a node again under a name, one a node. `hosts`: names of the other nodes' hosts.
     """
 
-    starts: tuple[Callable[[str], Node], ...] = ()
-    others: list[Node] = field(default_factory=list)
-    hosts: tuple[str, ...] = ()
-    _again: int = 0
+    def __init__(
+        self, first: RunningServer, others: list[Node], starts: Sequence[Callable[[str], Node]], hosts: tuple[str, ...]
+    ) -> None:
+        super().__init__(first.spec, first.child, first.ready, first.command)
+        self.others, self._starts, self._hosts, self._again = others, starts, hosts, 0
 
     @property
     def nodes(self) -> list[Node]:
@@ -272,7 +259,7 @@ class RunningNodes(RunningServer):
         return [self, *self.others]
 
     def record(self) -> ServerRecord:
-        return msgspec.structs.replace(super(RunningNodes, self).record(), node_hosts=self.hosts)
+        return msgspec.structs.replace(super().record(), node_hosts=self._hosts)
 
     def kill(self, place: int) -> None:
         self.nodes[place].crash()
@@ -281,7 +268,7 @@ class RunningNodes(RunningServer):
         """Start a node other than the first, which must have ended, on its port and data. Raises ServerError."""
         self.others[place - 1].stop()
         self._again += 1
-        self.others[place - 1] = self.starts[place](f"again-{self._again}")
+        self.others[place - 1] = self._starts[place](f"again-{self._again}")
 
     def stop(self) -> int:
         """Stop every node cleanly, the first one last. May be called twice."""
@@ -330,9 +317,7 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int], hosts: Sequence[NodeHos
             up.append(start_node(""))
             stopping.callback(up[-1].stop)
         stopping.pop_all()
-    first: RunningServer = up[0]
-    names = tuple(host.name for host in elsewhere)
-    return RunningNodes(first.spec, first.child, first.ready, first.command, tuple(starts), up[1:], names)
+    return RunningNodes(up[0], up[1:], starts, tuple(host.name for host in elsewhere))
 
 
 def _started_here(spec: ServerSpec, again: str) -> RunningServer:

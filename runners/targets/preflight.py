@@ -83,7 +83,7 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 def cores_of(file: TargetFile) -> tuple[int, ...]:
     """Return the cores that a target names. Raises PlanError for a core that the lab may not use."""
     usable = usable_cpus()
-    if missing := [cpu for cpu in file.target.cpus if usable and cpu not in usable]:
+    if missing := [cpu for cpu in file.target.cpus if cpu not in usable]:
         cause = f"core {missing[0]} is not among those that the lab may use"
         raise PlanError(f"{file.path}, key cpus", cause, f"choose from {', '.join(map(str, usable))}")
     return file.target.cpus

@@ -49,18 +49,16 @@ class Counters:
 
     def text(self, path: str) -> str | None:
         """Return the present text of a file; None for no file, or one of a process that has ended."""
-        descriptor = self._open.pop(path, None)
         try:
-            if descriptor is None:
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            text = os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
-            if len(self._open) < KEPT:
-                self._open[path], descriptor = descriptor, None
+            if (descriptor := self._open.get(path)) is None:
+                if len(self._open) >= KEPT:
+                    return Path(path).read_bytes()[:_LARGEST].decode(errors="replace")
+                descriptor = self._open[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
         except OSError:
-            text = None
-        if descriptor is not None:
-            os.close(descriptor)
-        return text
+            if path in self._open:
+                os.close(self._open.pop(path))
+            return None
 
 
 PERIOD_S = 0.1
@@ -82,7 +80,7 @@ SENDING = "sending"  # of the generator, not of the server
 LEAST_OTHER_NS = 1_000_000
 _KWORKER = re.compile(r"kworker/.*")  # the kernel's pool: which of its threads works is chance
 MOST_OTHERS, LEAST_CORES = 3, 0.02  # named of a whole load; less is not worth a name
-_TICK_S = 1 / os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 0.01
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -117,7 +115,7 @@ def run_when_idle() -> None:
     """Let the calling thread run only when a core would idle, as far as the system can."""
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except (OSError, AttributeError):
+    except OSError:
         os.nice(10)
 
 
@@ -354,22 +352,20 @@ class StallWitness:
         The list holds the record then. Before, it holds one if nothing is watched, whose `note` says why.
         """
         records: list[WitnessRecord] = []
+        child: Child | None = None
         try:
             child = self._begin(cpus, file)
         except LabError as refusal:
             records.append(WitnessRecord(note=str(refusal)))
-            yield records
-            return
         try:
             yield records
         finally:
-            code = child.stop()
-            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
+            if child is not None:
+                code = child.stop()
+                broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+                records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
 
     def _begin(self, cpus: Sequence[int], file: Path) -> Child:
-        if not cpus:
-            raise MeasureError("the stall witness", "this system does not say which cores there are", "use Linux")
         if not self.program.exists():
             raise MeasureError("the stall witness", f"{self.program.name} is not built", "build truepace (cargo)")
         command = [str(self.program), ",".join(map(str, cpus)), str(file)]

@@ -4,27 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import os
 import platform
 import re
+import signal
 import socket
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
+import psutil
 from msgspec.structs import replace
 
-from runners.design.session import Freeze
-from runners.errors import LabError
+from runners.design.session import Freeze, KillNode, Trial
+from runners.errors import LabError, MeasureError
 from runners.process.supervisor import Child
-from runners.storage.schema import FreezeRecord, OutageRecord
-from runners.targets.base import Cluster
+from runners.storage.schema import FreezeRecord, LoopRecord, OutageRecord, StepRecord, WindowRecord
+from runners.targets.base import Cluster, Freezable, Target
 from runners.targets.lab_server import RunningServer
 
+_LOOK_S = 0.0005
 
-class _Planned(ABC):
+
+class Happening:
+    """What happens to a server while a load runs, or is observed then; here nothing."""
+
+    def begin(self) -> None:
+        """Begin with the load. A load's every tick calls it; later calls do nothing."""
+
+    def end(self) -> None:
+        """End it with the load."""
+
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        """Return its fields of a step's record; `start_unix_us`: of the recorded window, where the generator has it."""
+        return StepRecord()
+
+
+class _Planned(Happening):
     """Faults on a plan that starts with `begin`, on a thread of its own."""
 
     _thread: threading.Thread | None = None
@@ -32,17 +49,16 @@ class _Planned(ABC):
     began_unix_us = 0
 
     def begin(self) -> None:
-        """Start the clock. Later calls do nothing, so that a load's every tick may call it."""
         if self._thread is None:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 
-    @abstractmethod
     def _run(self, began: float) -> None:
         """Carry the plan out, which began at `began` of the monotonic clock."""
+        raise NotImplementedError
 
-    def _join(self) -> None:
+    def end(self) -> None:
         if self._thread is not None:
             self._thread.join()
 
@@ -50,8 +66,8 @@ class _Planned(ABC):
 class Freezer(_Planned):
     """Freezes a process on a plan, which ends with the process."""
 
-    def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float) -> None:
-        self._child, self._freezes, self._lead_s = child, freezes, lead_s
+    def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
+        self._child, self._freezes, self._lead_s, self._window_s = child, freezes, lead_s, window_s
         self._done: list[FreezeRecord] = []
 
     def _run(self, began: float) -> None:
@@ -59,19 +75,37 @@ class Freezer(_Planned):
             at = began + self._lead_s + freeze.at_s
             if self._child.wait_up_to(max(0.0, at - time.monotonic())):
                 return
-            try:
-                with self._child.frozen() as times:
-                    died = self._child.wait_up_to(max(0.0, at + freeze.length_s - time.monotonic()))
-            except ProcessLookupError:  # it ended just before it was to stall
+            if (done := stopped(self._child, at + freeze.length_s)) is None:
                 return
-            if died:
-                return
-            self._done.append(msgspec.convert(times, FreezeRecord, from_attributes=True))
+            self._done.append(done)
 
     def finish(self) -> tuple[FreezeRecord, ...]:
         """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes."""
-        self._join()
+        self.end()
         return tuple(self._done)
+
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        window_us = start_unix_us or self.began_unix_us + self._lead_s * 1e6
+        window = WindowRecord(start_unix_us=window_us, length_s=self._window_s)
+        return StepRecord(freezes=self.finish(), window=window)
+
+
+def stopped(child: Child, until_s: float) -> FreezeRecord | None:
+    """Stop a process (SIGSTOP) until a moment of the monotonic clock; None where it ends before that."""
+    try:
+        os.kill(child.pid, signal.SIGSTOP)
+    except ProcessLookupError:  # it ended just before it was to stall
+        return None
+    with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
+        process = psutil.Process(child.pid)
+        while process.status() != psutil.STATUS_STOPPED and time.monotonic() < until_s:
+            time.sleep(_LOOK_S)
+    start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
+    died = child.wait_up_to(max(0.0, until_s - time.monotonic()))
+    end_unix_us, length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child.pid, signal.SIGCONT)
+    return None if died else FreezeRecord(start_unix_us=start_unix_us, end_unix_us=end_unix_us, length_us=length_us)
 
 
 class Outages(_Planned):
@@ -101,11 +135,18 @@ class Outages(_Planned):
     def _waited(self, until: float) -> bool:
         return self._ended.wait(max(0.0, until - time.monotonic()))
 
-    def finish(self) -> OutageRecord:
-        """Cancel the rest of the plan, wait for a node that is starting, and return the times so far."""
+    def end(self) -> None:
+        """Cancel the rest of the plan, and wait for a node that is starting."""
         self._ended.set()
-        self._join()
+        super().end()
+
+    def finish(self) -> OutageRecord:
+        """End it, and return the times so far."""
+        self.end()
         return self._record
+
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        return StepRecord(outage=replace(self.finish(), start_unix_us=start_unix_us))
 
 
 def _now_us() -> float:
@@ -152,17 +193,6 @@ def parse_counters(text: str) -> dict[str, int]:
     return counters
 
 
-def tcp_counters() -> dict[str, int] | None:
-    """Return the counters of all connections of this machine; None where there is no such table."""
-    try:
-        counters: dict[str, int] = {}
-        for table in _TABLES:
-            counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return None
-    return {name: counters[name] for name in COUNTED if name in counters}
-
-
 def timer_hz() -> int | None:
     """Return how often a second the kernel's coarse timers tick (CONFIG_HZ), where its configuration can be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
@@ -176,18 +206,59 @@ def timer_hz() -> int | None:
     return None
 
 
-class TcpWatch:
-    """Differences of the TCP counters between `begin` and `gained`."""
+class TcpWatch(Happening):
+    """The TCP counters of this machine, before and after a closed loop."""
 
     _before: dict[str, int] | None = None
 
-    def begin(self) -> None:
-        """Read the counters. Later calls do nothing, so that a load's every tick may call it."""
-        if self._before is None:
-            self._before = tcp_counters()
+    def __init__(self, about: LoopRecord) -> None:
+        self._about = about
 
-    def gained(self) -> dict[str, int] | None:
-        """Return the differences; None where the kernel keeps no such counters."""
-        if self._before is None or (after := tcp_counters()) is None:
-            return None
-        return {name: value - self._before[name] for name, value in after.items() if name in self._before}
+    def begin(self) -> None:
+        if self._before is None:
+            self._before = self._counted()
+
+    def gained(self) -> dict[str, int]:
+        """Return the differences since `begin`; none where the kernel keeps no such counters."""
+        before = self._before or {}
+        return {name: value - before[name] for name, value in self._counted().items() if name in before}
+
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        return StepRecord(loop=replace(self._about, tcp=self.gained()))
+
+    @staticmethod
+    def _counted() -> dict[str, int]:
+        counters: dict[str, int] = {}
+        with contextlib.suppress(OSError):
+            for table in _TABLES:
+                counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
+        return {name: counters[name] for name in COUNTED if name in counters}
+
+
+def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
+    """Return the faults or TCP readings that a trial plans for the time of its load.
+
+    `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
+    Raises MeasureError for a fault that this server can't have.
+    """
+    freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
+    kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
+    if (loop := trial.loop) is not None:
+        name, title = stage
+        return TcpWatch(LoopRecord(
+            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
+            held_keys=loop.held_keys, kernel_hz=timer_hz(),
+        ))  # fmt: skip
+    if len(kills) > 1 or (kills and freezes):
+        cause = "it kills a node and has another fault too"
+        raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
+    if kills:
+        if not isinstance(server, Cluster):
+            raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
+        (kill,) = kills
+        return Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+    if not freezes:
+        return Happening()
+    if not isinstance(server, Freezable):
+        raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
+    return Freezer(server.child, freezes, lead_s, trial.shape.duration_s or 0.0)

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import psutil
 from runners.design.setting import OLD_JDK
 from runners.errors import LabError
 from runners.process.cpu_placement import usable_cpus
+from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import ServerSpec, launch
 from runners.toolchain import tools
 from runners.toolchain.build import DIST, PROFILER_JARS
@@ -63,7 +65,7 @@ def facts() -> dict[str, Any]:
     governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     return {
         "cpu_model": _match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.processor() or platform.machine(),
-        "cores": len(usable_cpus()) or psutil.cpu_count(), "memory_bytes": psutil.virtual_memory().total,
+        "cores": len(usable_cpus()), "memory_bytes": psutil.virtual_memory().total,
         "os": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.platform(),
         "kernel": platform.release(), "architecture": platform.machine(),
         "glibc": library_version if library == "glibc" else None,
@@ -185,12 +187,12 @@ def _transport() -> Iterator[Finding]:
                 remedy = "its native library did not load here; Java sockets are used, and reports say so"
                 transport_text = f"{transport} (one-nio {server.ready['one_nio']})"
                 yield Finding("one-nio transport", transport_text, "" if transport == "native" else remedy)
-                profiler, recording = Profiler(jdk, PROFILER_JARS), folder / "profile.jfr"
+                profiler, spec = Profiler(jdk, PROFILER_JARS, server.pid), ProfileSpec.for_load(("cpu",), 1_000, 1.0)
                 try:
-                    profiler.start(server.pid, ProfileSpec.for_load(("cpu",), 1_000, 1.0), recording)
+                    profiler.start(spec, StepFolder(folder))
                     server.status()
-                    profiler.stop(server.pid)
-                    record = profiler.read_back(recording, ("cpu",))
+                    profiler.stop(StepFolder(folder))
+                    record = profiler.convert(spec, StepFolder(folder), (0, time.time_ns() // 1_000_000))
                     yield Finding("async-profiler", f"{record.version}, engine {record.engine}")
                 except LabError as error:
                     yield Finding("async-profiler", None, str(error))

@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import re
-import sys
 import tempfile
 import zipfile
 from collections import Counter
@@ -22,9 +21,12 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
 from runners.storage.schema import ProfileRecord
+from runners.storage.step_folder import StepFolder
 from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
@@ -77,60 +79,58 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """async-profiler as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
+    """async-profiler in the JVM `pid`, as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
 
     jdk: Jdk
     jars: Path
+    pid: int = 0
 
-    def _agent(self, pid: int, options: str) -> str:
+    def _agent(self, options: str) -> str:
         library = self.jars / "libasyncProfiler.so"
         if not library.exists():
-            arm = platform.machine() in ("aarch64", "arm64")
-            folder = "macos" if sys.platform == "darwin" else "linux-arm64" if arm else "linux-x64"
+            folder = "linux-arm64" if platform.machine() in ("aarch64", "arm64") else "linux-x64"
             with zipfile.ZipFile(self.jars / "async-profiler.jar") as jar:
                 temporary = library.with_suffix(".new")
                 temporary.write_bytes(jar.read(f"{folder}/{library.name}"))
                 temporary.replace(library)
         # jcmd splits its argument at commas unless it is in quotes of its own
-        return _jcmd(self.jdk, pid, "JVMTI.agent_load", str(library), f'"{options}"')
+        return _jcmd(self.jdk, self.pid, "JVMTI.agent_load", str(library), f'"{options}"')
 
-    def start(self, pid: int, spec: ProfileSpec, recording: Path) -> None:
+    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
         """Begin to record. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
-        log = recording.with_suffix(".log")
-        answer = self._agent(pid, spec.agent_options(recording, log))
+        log = folder.recording.with_suffix(".log")
+        answer = self._agent(spec.agent_options(folder.recording, log))
         if "return code: 0" not in answer:
             detail = log.read_text(errors="replace").strip() if log.exists() else ""
             remedy = "see `lab doctor` for perf_event_paranoid and the engines that work here, or run with profile=none"
-            raise MeasureError(f"async-profiler on pid {pid}", f"did not start ({detail or answer})", remedy)
+            raise MeasureError(f"async-profiler on pid {self.pid}", f"did not start ({detail or answer})", remedy)
 
-    def stop(self, pid: int) -> None:
+    def stop(self, folder: StepFolder) -> None:
         """End recording and complete the file."""
-        self._agent(pid, "stop")
+        self._agent("stop")
 
-    def _converter(self, flags: Sequence[str], recording: Path, out: Path) -> None:
-        """Replace `out` by the output of the converter; where it fails there is none. Raises MeasureError."""
-        new = out.with_suffix(".new")
-        out.unlink(missing_ok=True)
-        self._java(["-jar", self._converter_jar, *flags, str(recording), str(new)], recording, new)
-        new.replace(out)
+    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
+        """Write the stacks of a window of wall-clock time; return the recording's own record. Raises MeasureError."""
+        record = self._read_back(folder.recording, spec.events)
+        for event in spec.events:
+            folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+        if recorded := [event for event in spec.events if record.samples[event]]:
+            self._write_timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
+        for event in recorded:
+            collapse(folder.timed_stacks, event, folder.collapsed(event))
+        return replace(record, interval_ns=spec.cpu_interval_ns, alloc_interval_bytes=spec.alloc_interval_bytes)
 
-    def _java(self, words: Sequence[str], recording: Path, out: Path) -> None:
-        done = finished([str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", *words], _TIMEOUT_S)
+    def _write_timed_stacks(
+        self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path
+    ) -> None:
+        """Write every sample of these events with its time, which the converter's own formats leave out."""
+        class_path = f"{self._converter_jar}{os.pathsep}{self._timed_stacks_classes()}"
+        java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path]
+        done = finished([*java, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
         if done.returncode != 0 or not out.exists():
             cause = f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})"
             remedy = "the recording is kept; convert it by hand or run the step again"
             raise MeasureError(f"{recording.name} to {out.stem}", cause, remedy)
-
-    def heat_map(self, recording: Path, event: str, title: str, window_ms: tuple[int, int], html: Path) -> None:
-        """Write the heat map of the samples of one event over a window of wall-clock time."""
-        window = ["--from", str(window_ms[0]), "--to", str(window_ms[1]), "--norm"]
-        self._converter(["-o", "heatmap", f"--{event}", *window, "--title", title], recording, html)
-
-    def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
-        """Write every sample of these events with its time, which the converter's own formats leave out."""
-        class_path = f"{self._converter_jar}{os.pathsep}{self._timed_stacks_classes()}"
-        words = ["-cp", class_path, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events]
-        self._java(words, recording, out)
 
     @property
     def _converter_jar(self) -> str:
@@ -149,7 +149,7 @@ class Profiler:
                     made.rename(classes)
         return classes
 
-    def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
+    def _read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
         """Return the recording's own settings (engine, version, interval) and its number of events of each kind."""
         jfr = str(self.jdk.tool("jfr"))
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])

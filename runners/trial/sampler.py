@@ -1,36 +1,32 @@
-"""Profile any server's processor time: one interface to several profilers, the same files.
+"""Profile any server by async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
 
-async-profiler for a JVM, py-spy for Python, the profile that a Go server gives of itself (`pprof` in target.yaml), perf
-for everything else. All write collapsed stacks and, where samples have times, timed stacks.
+All write collapsed stacks and, where samples have times, timed stacks.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
-from msgspec.structs import replace
 
-from runners.errors import LabError, MeasureError, ToolError
+from runners.errors import MeasureError, ToolError
 from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
-from runners.targets.base import Jvm, Target
+from runners.targets.base import Jvm, Target, log_tail
 from runners.targets.external import RunningTarget
-from runners.trial.profiler import Profiler, ProfileSpec, collapse, write_collapsed
+from runners.trial.profiler import Profiler, ProfileSpec, write_collapsed
 
 CPU = "cpu"
 MOST_HZ = 999  # of perf and py-spy: more disturbs what is measured
@@ -39,6 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SAMPLE = re.compile(r"^\S.*?\s+\d+\s+(?P<s>\d+)\.(?P<ns>\d{9}):")
 _FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<name>.+?)(?:\+0x[0-9a-f]+)?$")
 _UNNAMED = "[unknown]"
+LOG = "sampler.log"
 
 
 class Sampler(Protocol):
@@ -69,7 +66,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         if profiler is None:
             cause = "it needs a JDK and its own files, fetched by Maven"
             raise MeasureError("async-profiler", cause, "see `lab doctor`")
-        return JvmSampler(profiler, jvms[0])
+        return replace(profiler, pid=jvms[0])
     if any(program.startswith("python") for program in processes.values()):
         py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
         return PySpySampler(py_spy, tuple(server.pids))
@@ -94,45 +91,6 @@ def _tool(name: str, remedy: str) -> Path:
 
 
 @dataclass(slots=True)
-class JvmSampler:
-    """async-profiler, attached to a JVM: processor time, allocations and locks."""
-
-    profiler: Profiler
-    pid: int
-
-    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        self.profiler.start(self.pid, spec, folder.recording)
-
-    def stop(self, folder: StepFolder) -> None:
-        self.profiler.stop(self.pid)
-
-    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write a heat map and the stacks of the recording, and return its own record."""
-        record = self.profiler.read_back(folder.recording, spec.events)
-        recorded = [event for event in spec.events if record.samples[event]]
-
-        def heat_map() -> str:
-            if CPU not in recorded:
-                return ""
-            try:
-                self.profiler.heat_map(folder.recording, CPU, f"{folder.name}: {CPU}", window_ms, folder.heat_map(CPU))
-            except (LabError, subprocess.SubprocessError) as refusal:  # nothing is computed from it
-                return f"no heat map: {refusal}"
-            return ""
-
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            mapping = pool.submit(heat_map)
-            for event in spec.events:
-                folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
-            if recorded:
-                self.profiler.timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
-            for event in recorded:
-                collapse(folder.timed_stacks, event, folder.collapsed(event))
-        interval_ns, alloc_bytes = spec.cpu_interval_ns, spec.alloc_interval_bytes
-        return replace(record, interval_ns=interval_ns, alloc_interval_bytes=alloc_bytes, note=mapping.result())
-
-
-@dataclass(slots=True)
 class _ProgramSampler:
     """A program that samples processes from outside until it is interrupted."""
 
@@ -141,14 +99,16 @@ class _ProgramSampler:
     _child: Child | None = None
 
     def _begin(self, folder: StepFolder, *arguments: str) -> None:
-        with _raw(folder, "sampler.log").open("wb") as log:
+        with _raw(folder, LOG).open("wb") as log:
             try:
                 child = start([str(self.program), *arguments], stdout=log, stderr=log, stop_signal="SIGINT")
             except ToolError as error:
                 raise MeasureError(str(self.program), error.cause, error.remedy) from error
         if child.wait_up_to(1.0):
             child.stop()
-            raise MeasureError(self.program.name, f"it ended at once ({_log_tail(folder)})", "see `lab doctor`")
+            raise MeasureError(
+                self.program.name, f"it ended at once ({log_tail(_raw(folder, LOG))})", "see `lab doctor`"
+            )
         self._child = child
 
     def stop(self, folder: StepFolder) -> None:
@@ -205,7 +165,9 @@ class PySpySampler(_ProgramSampler):
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
-            raise MeasureError("py-spy", f"it wrote nothing ({_log_tail(folder)})", "it needs leave to trace it")
+            raise MeasureError(
+                "py-spy", f"it wrote nothing ({log_tail(_raw(folder, LOG))})", "it needs leave to trace it"
+            )
         counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
@@ -281,13 +243,6 @@ def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
 
 
-def _log_tail(folder: StepFolder) -> str:
-    try:
-        return _raw(folder, "sampler.log").read_text(encoding="utf-8", errors="replace").strip()[-300:]
-    except OSError:
-        return "no log"
-
-
 def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder) -> ProfileRecord:
     """Write the samples of processor time by stack; return the record."""
     write_collapsed(counts, folder.collapsed(CPU))
@@ -296,5 +251,5 @@ def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, fo
 
 
 def _version(tool: Path) -> str:
-    done = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=_END_S, check=False)
+    done = finished([str(tool), "--version"], _END_S)
     return (done.stdout.strip() or done.stderr.strip()).removeprefix(tool.name).strip()[:80]

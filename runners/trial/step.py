@@ -22,7 +22,7 @@ from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRe
 from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
 from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness, watched_by
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
-from runners.trial.sampler import CPU, JvmSampler, Sampler, sampler_of
+from runners.trial.sampler import CPU, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
 
 Tick = Callable[[float], None]
@@ -139,7 +139,7 @@ def measure_step(
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
     load = dataclasses.replace(load, log_requests=logged)
-    events, profiling = _Events(folder, server, instrument.recorder), _Profiling(folder, server, instrument, profile)
+    events, profiling = _Events(folder, server, instrument), _Profiling(folder, server, instrument, profile)
     with (
         _log_slices(logs),
         events,
@@ -167,28 +167,25 @@ def measure_step(
         witness=watched[0] if watched else None,
         targets=tuple(counters[target.name].end(target) for target in load.targets if target.name in counters),
     )
-    if not server.alive():
+    if server.alive():
+        after = server.status()
+        window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
+        events.convert()
+        record = replace(
+            record,
+            ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
+            invalid_reasons=("interrupted",) if outcome.interrupted else (),
+            store_after=store_status(after),
+            cluster_after=after.get("cluster") or {},
+            statistics_after=statistics(server),
+            process_after=processes(tree(server.pids)),
+            profiler=profiling.converted(window_ms),
+        )
+    else:
         log = tuple(log_tail(server.log).splitlines())
         reason = f"the server died under load (exit code {server.exit_code()})"
         record = replace(record, ended=Ended.DIED, invalid_reasons=(reason,), server_log_tail=log)
-        return replace(record, events_note=events.note, profiled=profiling.events, profiler_note=profiling.note)
-    after = server.status()
-    window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
-    events.convert()
-    profiler = profiling.converted(window_ms)
-    return replace(
-        record,
-        ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
-        invalid_reasons=("interrupted",) if outcome.interrupted else (),
-        store_after=store_status(after),
-        cluster_after=after.get("cluster") or {},
-        statistics_after=statistics(server),
-        process_after=processes(tree(server.pids)),
-        events_note=events.note,
-        profiled=profiling.events,
-        profiler=profiler,
-        profiler_note=profiling.note,
-    )
+    return replace(record, events_note=events.note, profiled=profiling.events, profiler_note=profiling.note)
 
 
 def statistics(server: Target) -> dict[str, Any]:
@@ -200,73 +197,67 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
-class _Recording:
-    """What is recorded while the body runs. A refusal is noted, not raised: latencies are worth having without it."""
+class _Events:
+    """The flight recorder's events, which can hold up a request; nothing without a recorder or a JVM.
 
-    def __init__(self, folder: StepFolder, server: Target) -> None:
-        self.folder, self.server = folder, server
+    A refusal is noted, not raised: latencies are worth having without them.
+    """
+
+    def __init__(self, folder: StepFolder, server: Target, instrument: Instrument) -> None:
+        self._folder, self._server, self._recorder = folder, server, instrument.recorder
+        self._pid = server.pid if isinstance(server, Jvm) else None
         self.note: str | None = None
 
-    @contextlib.contextmanager
-    def noting(self) -> Iterator[None]:
-        try:
-            yield
-        except MeasureError as refusal:
-            self.note = str(refusal)
-
-
-class _Events(_Recording):
-    """The flight recorder's events, which can hold up a request; nothing without a recorder or a JVM."""
-
-    def __init__(self, folder: StepFolder, server: Target, recorder: Recorder | None) -> None:
-        super().__init__(folder, server)
-        self._jvm = server if isinstance(server, Jvm) else None
-        self._recorder = recorder if self._jvm else None
+    def _noted(self, act: Callable[[Recorder, int], None]) -> None:
+        if self._recorder and self._pid is not None and self.note is None:
+            try:
+                act(self._recorder, self._pid)
+            except MeasureError as refusal:
+                self.note = str(refusal)
 
     def __enter__(self) -> None:
-        with self.noting():
-            if self._recorder and self._jvm:
-                self._recorder.start(self._jvm.pid)
+        self._noted(lambda recorder, pid: recorder.start(pid))
 
     def __exit__(self, *_: object) -> None:
-        with self.noting():
-            if self._recorder and self._jvm and self.note is None and self.server.alive():
-                self._recorder.stop(self._jvm.pid, self.folder.causes_recording)
+        if self._server.alive():
+            self._noted(lambda recorder, pid: recorder.stop(pid, self._folder.causes_recording))
 
     def convert(self) -> None:
-        with self.noting():
-            if self._recorder and self.folder.causes_recording.exists():
-                self._recorder.convert(self.folder.causes_recording, self.folder.events)
+        if self._folder.causes_recording.exists():
+            self._noted(lambda recorder, _pid: recorder.convert(self._folder.causes_recording, self._folder.events))
 
 
-class _Profiling(_Recording):
+class _Profiling:
     """A profile of the server; `events`: those that were recorded, of any other server than a JVM processor time."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
-        super().__init__(folder, server)
-        self._profiler, self._profile = instrument.profiler, profile
+        self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
         self._sampler: Sampler | None = None
         self.events: tuple[str, ...] = ()
+        self.note: str | None = None
 
     def __enter__(self) -> None:
-        with self.noting():
-            if self._profile is not None:
-                sampler = sampler_of(self.server, self._profiler)
-                sampler.start(self._profile, self.folder)
-                self._sampler = sampler
-                self.events = self._profile.events if isinstance(sampler, JvmSampler) else (CPU,)
+        if self._profile is None:
+            return
+        try:
+            sampler = sampler_of(self._server, self._profiler)
+            sampler.start(self._profile, self._folder)
+        except MeasureError as refusal:
+            self.note = str(refusal)
+            return
+        self._sampler, self.events = sampler, self._profile.events if isinstance(sampler, Profiler) else (CPU,)
 
     def __exit__(self, *_: object) -> None:
-        if self._sampler and (self.server.alive() or not isinstance(self._sampler, JvmSampler)):
-            self._sampler.stop(self.folder)
+        if self._sampler and (self._server.alive() or not isinstance(self._sampler, Profiler)):
+            self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
         """Return the record of the profile, or note why it can't be read; raises MeasureError for a JVM's."""
         try:
             if self._sampler and self._profile:
-                return self._sampler.convert(self._profile, self.folder, window_ms)
+                return self._sampler.convert(self._profile, self._folder, window_ms)
         except MeasureError as refusal:
-            if isinstance(self._sampler, JvmSampler):
+            if isinstance(self._sampler, Profiler):
                 raise
             self.note, self.events = str(refusal), ()
         return ProfileRecord()

@@ -72,13 +72,11 @@ def process_status(pid: int) -> ProcessStatus:
     `written_bytes` are counted when a page becomes dirty; `rss_file_bytes` are mapped files.
     """
     fields: dict[str, int] = {}
-    try:
+    with contextlib.suppress(OSError):
         text = "".join(Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
-    except OSError:
-        return ProcessStatus()
-    for name, key in _FIELDS.items():
-        if value := re.search(rf"^{name}:\s+(\d+)( kB)?$", text, re.M):
-            fields[key] = int(value[1]) * (1024 if value[2] else 1)
+        for name, key in _FIELDS.items():
+            if value := re.search(rf"^{name}:\s+(\d+)( kB)?$", text, re.M):
+                fields[key] = int(value[1]) * (1024 if value[2] else 1)
     return ProcessStatus(**fields)
 
 

@@ -26,7 +26,7 @@ def test_threads_follow_the_cores_up_to_the_published_ones_in_their_ratio(cores:
 @given(st.integers(1, 64))
 def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_add_up_to_the_new(cores: int) -> None:
     def flags(name: str) -> set[str]:
-        return set(cluster.sharded(name, cores).server_flags)
+        return set(cluster.setting(name, cores).server_flags)
 
     old, new = flags(cluster.OLD), flags(cluster.NEW)
     changed = {name: flags(name) ^ old for name in cluster.CHANGES[1:-1]}
@@ -38,13 +38,13 @@ def test_each_change_alone_differs_from_the_old_state_in_its_own_flags_and_all_a
 
 
 def test_one_node_alone_differs_from_three_in_what_makes_them_a_cluster() -> None:
-    one, three = set(cluster.alone(2).server_flags), set(cluster.sharded(cluster.NEW, 2).server_flags)
+    one, three = set(cluster.alone(2).server_flags), set(cluster.setting(cluster.NEW, 2).server_flags)
     of_a_cluster = {"--nodes", "--replication-from", "--client", "--peer-threads", "--hashing"}
     assert one < three and {flag.partition("=")[0] for flag in three - one} == of_a_cluster
 
 
 def test_replicated_settings_differ_in_client_and_copies_only() -> None:
-    by_name = {name: set(cluster.replicated(name, 1).server_flags) for name in cluster.REPLICATED}
+    by_name = {name: set(cluster.setting(name, 1).server_flags) for name in cluster.REPLICATED}
     for acks in ("2of3", "3of3"):
         differs = by_name[f"blocking-{acks}"] ^ by_name[f"async-{acks}"]
         assert {flag.partition("=")[0] for flag in differs} == {"--client", "--peer-threads"}

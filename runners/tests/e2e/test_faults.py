@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.design.load import GET, PUT, Rate, Shape, Size, Workload
+from runners.design.load import GET, PUT, Rate, Shape, Workload
 from runners.design.session import LOAD, Trial
 from runners.errors import LabError, MeasureError, ServerError
 from runners.execution.measurement import Measurement
@@ -30,7 +30,6 @@ from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.telemetry import Telemetry
 
 pytestmark = pytest.mark.e2e
-SHORT = Size("test", warmup_s=0.2, duration_s=2.0, probe_s=0.5, floor_s=0.5)
 KILL_AFTER_S = 0.8
 
 
@@ -46,7 +45,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 @pytest.fixture
 def measurement(shop: Workshop, run: RunFolder) -> Measurement:
-    return Measurement(shop, "truepace", None, SHORT, run, Progress(10.0, Memory()))
+    return Measurement(shop, "truepace", None, run, Progress(10.0, Memory()))
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
 
 
 def load(workload: Workload, rate_rps: float = 500) -> Trial:
-    return Trial(f"{workload.name}-lsm", LOAD, workload, Rate(rate_rps, "given"), Shape())
+    return Trial(f"{workload.name}-lsm", LOAD, workload, Rate(rate_rps, "given"), Shape(1, 1, 2.0, 0.2))
 
 
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
@@ -117,9 +116,9 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
-    profiler = Profiler(shop.jdk, shop.server.profiler_jars)
+    profiler = Profiler(shop.jdk, shop.server.profiler_jars, server.pid)
     with pytest.raises(MeasureError, match="did not start"):
-        profiler.start(server.pid, ProfileSpec(("cpu",), -5, 4096), tmp_path / "p.jfr")
+        profiler.start(ProfileSpec(("cpu",), -5, 4096), StepFolder(tmp_path))
 
 
 def test_an_error_in_a_lua_script_names_script_line_and_message(

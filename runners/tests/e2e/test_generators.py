@@ -18,9 +18,9 @@ import pytest
 
 from runners.analysis import facts
 from runners.analysis.instrument import Stall, stall
-from runners.design.load import FIXED_GET, SIZES, Rate, Shape
+from runners.design.load import FIXED_GET, Rate, Shape
 from runners.design.session import STALL, Freeze, Trial
-from runners.execution.measurement import Measurement, happening
+from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
 from runners.experiments.e00_instrument import GENERATORS as GENERATORS
 from runners.generators.load import Generator, LoadSpec, generators, run_load
@@ -36,6 +36,7 @@ from runners.tests.e2e.waking import waking
 from runners.tests.execution.test_progress import Memory
 from runners.toolchain.build import Workshop, prepare
 from runners.trial import machine
+from runners.trial.faults import happening
 
 pytestmark = pytest.mark.e2e
 EXACT = ("blocking", "epoll", "truepace")  # paced without a tick, response time from the intended start
@@ -68,7 +69,7 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture
 def measurement(shop: Workshop, tmp_path: Path) -> Measurement:
     run = RunFolder.create(tmp_path / "runs", "00", "smoke", {"title": "t"})
-    return Measurement(shop, "truepace", machine.pinning()[1], SIZES["smoke"], run, Progress(10.0, Memory()))
+    return Measurement(shop, "truepace", machine.pinning()[1], run, Progress(10.0, Memory()))
 
 
 def found(shop: Workshop, name: str) -> Generator:

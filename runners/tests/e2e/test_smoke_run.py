@@ -70,7 +70,6 @@ def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
             assert record.profiler.engine in ("perf_events", "ctimer", "itimer"), record.profiler_note
             assert record.profiler.samples["cpu"] > 0
             assert not step.frames["shares"].empty
-            assert f"{step.name}: cpu" in step.folder.heat_map("cpu").read_text() and not record.profiler.note
 
 
 #: Responses that were under way when the window ended are waited for, at most for the generator's time-out.

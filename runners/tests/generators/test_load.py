@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runners.errors import MeasureError
-from runners.generators.load import LoadSpec, LoadTarget, Reference, Truepace, Wrk, Wrk2, planned_s, run_load
+from runners.generators.load import LoadSpec, LoadTarget, Reference, Truepace, Wrk, Wrk2, run_load
 from runners.storage.step_folder import StepFolder
 from runners.tests.waiting import gone
 
@@ -102,7 +102,7 @@ def test_a_closed_loop_and_a_count_have_no_rate(tmp_path: Path) -> None:
 def test_wrk2_runs_long_enough_to_calibrate(tmp_path: Path) -> None:
     wrk2 = Wrk2(Path("wrk2"), "4.0.0")
     command = wrk2.command(SPEC, StepFolder(tmp_path))
-    assert command[command.index("-d") + 1] == "24s" and planned_s(wrk2, SPEC) == pytest.approx(24.005)
+    assert command[command.index("-d") + 1] == "24s" and wrk2.lead_s(SPEC) + SPEC.duration_s == pytest.approx(24.005)
     with pytest.raises(MeasureError, match="number of requests"):
         wrk2.command(LoadSpec("http://x", Path("f"), 1, 1, requests=5), StepFolder(tmp_path))
 

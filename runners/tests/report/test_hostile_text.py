@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from runners.design.description import Ready, Target, TargetWorkload
 from runners.errors import UNPRINTABLE, LabError, ReadError
-from runners.execution.progress import Progress
+from runners.execution.progress import Progress, Sink
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
@@ -134,7 +134,7 @@ def test_no_report_has_a_control_character(reports: Reports) -> None:
     assert UNPRINTABLE.findall(repr(shown)) == [] == UNPRINTABLE.findall(shown._repr_markdown_())
 
 
-class Shown:
+class Shown(Sink):
     """A sink that keeps what it is to show."""
 
     def __init__(self) -> None:
@@ -145,14 +145,6 @@ class Shown:
 
     def say(self, line: str) -> None:
         self.lines.append(line)
-
-    note = say
-
-    def rest(self) -> None:
-        """Nothing follows."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -55,7 +55,7 @@ def passed_on(tmp_path: Path, *workloads: str) -> Results:
         "one-node": Server(9_000.0, 100.0, cpu_us=10.0),
         "all-new": Server(4_000.0, 150.0, cpu_us=40.0),
     }
-    one, (before, after) = cluster_design.alone(cores), (cluster_design.sharded(name, cores) for name in ENDS)
+    one, (before, after) = cluster_design.alone(cores), (cluster_design.setting(name, cores) for name in ENDS)
     for block in e05.one_node(one, before, after, "published", 60):
         if block.name in {f"passed-on-{workload}" for workload in workloads}:
             bench.session().run(block)

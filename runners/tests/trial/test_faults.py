@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from runners.design.session import Freeze
 from runners.process.supervisor import Child, start
-from runners.trial.faults import Freezer
+from runners.tests.waiting import until
+from runners.trial.faults import Freezer, stopped
 
 NEVER_S = 600.0
 #: A wait for what never comes fails the test.
@@ -59,3 +61,28 @@ def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child
     freezer.begin()
     assert freezer.finish() == ()
     assert Freezer(child, [SHORT], lead_s=0.0).finish() == (), "a load that never ticked"
+
+
+HEART = """
+import sys, time
+with open(sys.argv[1], "a", buffering=1) as out:
+    while True:
+        print(time.time(), file=out)
+        time.sleep(0.005)
+"""
+
+
+def test_a_frozen_process_stalls_for_the_time_that_is_reported(tmp_path: Path) -> None:
+    beats = tmp_path / "beats"
+    child = start([sys.executable, "-c", HEART, str(beats)])
+    try:
+        assert until(lambda: beats.exists() and beats.stat().st_size > 200)
+        frozen = stopped(child, time.monotonic() + 0.5)
+        size = beats.stat().st_size
+        assert until(lambda: beats.stat().st_size > size + 100), "it goes on"
+    finally:
+        child.stop()
+    times_us = [float(line) * 1e6 for line in beats.read_text().splitlines()[:-1]]
+    assert frozen is not None and 0 < frozen.length_us <= 1.1 * (frozen.end_unix_us - frozen.start_unix_us + 1_000)
+    assert not [at for at in times_us if frozen.start_unix_us < at < frozen.end_unix_us]
+    assert max(times_us) > frozen.end_unix_us

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runners.storage.schema import LoopRecord
 from runners.trial.faults import TcpWatch, parse_counters
 
 NETSTAT = (
@@ -31,7 +32,7 @@ def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr("runners.trial.faults._TABLES", tables)
     tables[0].write_text(NETSTAT)
     tables[1].write_text(SNMP)
-    watch = TcpWatch()
+    watch = TcpWatch(LoopRecord())
     watch.begin()
     tables[0].write_text(NETSTAT.replace("41", "63"))
     watch.begin()  # a second tick does not move the start
@@ -40,6 +41,6 @@ def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_without_the_tables_nothing_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("runners.trial.faults._TABLES", (tmp_path / "absent",))
-    watch = TcpWatch()
+    watch = TcpWatch(LoopRecord())
     watch.begin()
-    assert watch.gained() is None and TcpWatch().gained() is None
+    assert watch.gained() == TcpWatch(LoopRecord()).gained() == {}

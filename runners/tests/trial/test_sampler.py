@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -17,13 +17,10 @@ import pytest
 from runners.errors import MeasureError
 from runners.readers.stacks import read_collapsed, read_timed_stacks
 from runners.storage.run_folder import StepFolder
-from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import encoded
-from runners.toolchain.tools import Jdk
 from runners.trial import sampler
 from runners.trial.profiler import Profiler, ProfileSpec
 from runners.trial.sampler import (
-    JvmSampler,
     PerfSampler,
     PprofSampler,
     PySpySampler,
@@ -136,28 +133,6 @@ def test_the_profile_that_a_server_gives_is_read(folder: StepFolder) -> None:
         server.server_close()
 
 
-class NoHeatMap(Profiler):
-    """Reads a recording of one sample, and has a converter that fails."""
-
-    def read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
-        return ProfileRecord(engine="ctimer", version="4.5", samples={"cpu": 1})
-
-    def timed_stacks(self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path) -> None:
-        out.write_text("S 0 main\nE cpu 1 0 1 1\n")
-
-
-def test_a_profile_without_its_heat_map_is_kept_with_a_note(folder: StepFolder, tmp_path: Path) -> None:
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho out of luck >&2\nexit 1\n")
-    java.chmod(0o755)
-    profiler = NoHeatMap(Jdk(tmp_path, "25", "none"), tmp_path)
-    record = JvmSampler(profiler, os.getpid()).convert(SPEC, folder, (0, 1))
-    assert record.note.startswith("no heat map") and "out of luck" in record.note
-    assert not folder.heat_map("cpu").exists()
-    assert read_collapsed(folder.collapsed("cpu"), "cpu")["count"].tolist() == [1]
-
-
 def test_a_tool_that_ends_at_once_is_a_refusal_with_its_words(folder: StepFolder, tmp_path: Path) -> None:
     tool = tmp_path / "perf"
     tool.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
@@ -190,7 +165,7 @@ def test_the_sampler_follows_from_what_runs(busy: int, tmp_path: Path, monkeypat
     monkeypatch.setattr(sampler, "_program", lambda _pid: "node")
     assert isinstance(chosen(busy), PerfSampler)
     monkeypatch.setattr(sampler, "_program", lambda _pid: "java")
-    assert isinstance(chosen(busy), JvmSampler)
+    assert isinstance(chosen(busy), Profiler)
     with pytest.raises(MeasureError, match="several JVMs"):
         chosen(busy, os.getpid())
     with pytest.raises(MeasureError, match="let the lab start it"):
