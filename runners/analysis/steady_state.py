@@ -24,6 +24,7 @@ from runners.analysis import facts, intervals
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5
+MEDIAN = "median"
 LEVEL = 0.01
 DRIFT = 0.02
 PENALTY = 3.0
@@ -37,12 +38,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """`steady` is None when there are too few seconds to tell; `drift`: the share by which the Theil-Sen line moves."""
+    """`steady` is None when there are too few seconds to tell; `drift`: the share by which the Theil-Sen line moves.
+
+    `changing`: the signals that kept changing in the second half.
+    """
 
     steady: bool | None
     from_s: float | None
     seconds: int
     drift: float | None
+    changing: tuple[str, ...] = ()
 
 
 def steadiness(step: Step) -> Steadiness:
@@ -54,22 +59,23 @@ def steadiness(step: Step) -> Steadiness:
         return Steadiness(None, None, count, None)
     drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
     signals = _signals(step, times, medians, seconds["completed"].to_numpy(float))
-    latest = max(_steady_from(values, least) for values, least in signals)
-    if latest > count // 2 or _has_trend(medians[latest:]):
-        return Steadiness(False, None, count, drift)
-    return Steadiness(True, float(times[latest]), count, drift)
+    begins = {name: _steady_from(values, least) for name, (values, least) in signals.items()}
+    changing, latest = [name for name, begin in begins.items() if begin > count // 2], max(begins.values())
+    if not changing and _has_trend(medians[latest:]):
+        changing = [MEDIAN]
+    return Steadiness(not changing, None if changing else float(times[latest]), count, drift, tuple(changing))
 
 
-def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> list[tuple[Floats, float]]:
+def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
     """Return the values by second of each signal that was recorded, and the least change of it that matters."""
-    signals = [(np.log(np.maximum(medians, 1e-3)), DRIFT)]
+    signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
-        signals.append((np.log(rate), DRIFT))
+        signals["rate"] = np.log(rate), DRIFT
     activity = step.frames.get("activity")
     if activity is not None and (jit := activity["kind"] == "jit").any():
         edges, rows = np.append(times, times[-1] + 1), activity[jit]
         busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
-        signals.append((busy.astype(float), JIT_BUSY_SHARE))
+        signals["JIT compilation"] = busy.astype(float), JIT_BUSY_SHARE
     return signals
 
 

@@ -151,12 +151,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
     """Return the findings of all rules in outputs, in the order of the outputs and then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
-    remarks = [
-        Remark(rule, seen, seen.output, rule.code, seen.severity or rule.severity)
-        for group in groups(outputs)
-        for rule in rules
-        for seen in rule.look(group)
-    ]
+    remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
     return tuple(sorted(remarks, key=lambda remark: place[id(remark.output)]))
 
 

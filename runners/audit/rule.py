@@ -69,9 +69,18 @@ class Remark:
 
     rule: Rule
     seen: Seen
-    output: Output
-    code: str
-    severity: Severity
+
+    @property
+    def output(self) -> Output:
+        return self.seen.output
+
+    @property
+    def code(self) -> str:
+        return self.rule.code
+
+    @property
+    def severity(self) -> Severity:
+        return self.seen.severity or self.rule.severity
 
     @property
     def remedy(self) -> str:

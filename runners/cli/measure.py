@@ -172,14 +172,17 @@ def _load(
     """Measure a load, print how it went and where its report lies, and exit with the code that limits and load give."""
     from runners.cli import planned
 
-    if fleet is None:
-        load = planned.load(given, resume)
+    load = planned.load(given, resume) if fleet is None else None
     from runners.cli import work  # after the check: slow to import
     from runners.report.concluded import judged_load, load_lines
     from runners.results.limits import exit_code, judge_load
 
-    with fleet() if fleet else contextlib.nullcontext() as joined, progress_apart(as_json):
-        folder = work.measure(load) if joined is None else work.load_on_fleet(given, joined)
+    with progress_apart(as_json):
+        if load is not None:
+            folder = work.measure(load)
+        elif fleet is not None:
+            with fleet() as joined:
+                folder = work.load_on_fleet(given, joined)
     clean, shortfalls = work.loads_of(folder)
     judgements = [judge_load(clean, limit) for limit in limits] if clean is not None else []
     for judgement in judgements:

@@ -167,11 +167,11 @@ class FaultInjection:
     def loads(self, rate: Rate) -> tuple[Session, ...]:
         if not self.rounds:
             return tuple(self._session(self._load(generator, rate)) for generator in self.generators)
-        return tuple(
-            self._session(*(self._load(generator, rate, number) for generator in order))
-            for number in range(1, self.rounds + 1)
-            if (order := in_random_order(self.generators, self.name, number))
-        )
+        sessions = []
+        for number in range(1, self.rounds + 1):
+            order = in_random_order(self.generators, self.name, number)
+            sessions.append(self._session(*(self._load(generator, rate, number) for generator in order)))
+        return tuple(sessions)
 
     def rate(self, reached_rps: float) -> Rate:
         if self.rate_rps > 0:

@@ -217,7 +217,7 @@ def _contradictions(target: Target) -> Iterator[Fault]:
     # a pattern's $ also fits before a last line break
     for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
         if not text.isprintable():
-            yield keys, "it has a line break", ""
+            yield keys, "it has a line break", "give a name of one line"
     for name, value in target.headers.items():
         text = name + (value if isinstance(value, str) else value.prefix)
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not text.isprintable():

@@ -100,8 +100,8 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled."""
     if block.search is not None:
-        (found,) = yield from search(block.search, say)
-        base = _base(found.known.knee, found.closed[0])
+        (searched,) = yield from search(block.search, say)
+        base = _base(searched.known.knee, searched.closed[0])
     elif base is None:  # else a search before has measured the closed loop
         (closed,) = yield Request(block.server.warm_up(block.shape))
         base = _base(None, closed)

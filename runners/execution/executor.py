@@ -119,7 +119,7 @@ class Executor:
         if block.like is None:
             return adaptive.starts(block, say) if isinstance(block, Interleaved) else adaptive.ladder(block, say)
         like = block.like.name
-        steps = [step for step in map(read_step, self._folder.steps()) if step.record.block == like]
+        steps = [read_step(folder) for folder in self._folder.complete() if read_record(folder).block == like]
         unmeasured = MeasureError(f"rates of {block.name}", f"block {like} has measured none", f"run {like} before")
         if isinstance(block, Interleaved):
             names = [session.trials[0].name for session in block.like.probes()]
@@ -290,7 +290,10 @@ class Executor:
             for member in session.members
         )
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
-        sent = replace(load_of(load, group), targets=targets, seed=session.seed, slice_s=session.slice_s)
+        warmup_s = load.shape.warmup_s or 0.0  # of slices too, whose loads are closed loops
+        sent = replace(
+            load_of(load, group), warmup_s=warmup_s, targets=targets, seed=session.seed, slice_s=session.slice_s
+        )
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))

@@ -92,6 +92,10 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
     for experiment, by_key in criteria(questions).items():
         texts = {asked.question.key: asked.question.text for asked in questions_of(experiment)}
         answers = _answers(reference / experiment / "conclusions.json")
+        if unasked := by_key.keys() - texts.keys():
+            raise LabError(
+                str(questions), f"no experiment asks {experiment}.{min(unasked)}", "ask it, or delete its row"
+            )
         for key, criterion in by_key.items():
             verdict, effect = answers.get(key, (NOT_MEASURED, ""))
             rows.append(TableRow(f"{experiment}.{key}", texts[key], criterion.decides, verdict, effect))

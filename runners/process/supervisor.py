@@ -276,12 +276,13 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 def _children(pid: int) -> list[int]:
     """Return the children of a process from the lists of its threads, without a look at all processes."""
-    children = list[int]()
-    with contextlib.suppress(OSError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            with contextlib.suppress(OSError):  # it has ended meanwhile
-                children += map(int, (thread / "children").read_text(encoding="ascii").split())
-    return children
+    try:
+        lists = [thread / "children" for thread in Path(f"/proc/{pid}/task").iterdir()]
+        return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
+    except OSError:  # a thread has ended meanwhile, or the kernel has no such list
+        with contextlib.suppress(psutil.Error):
+            return [child.pid for child in psutil.Process(pid).children()]
+        return []
 
 
 class ProcessClock:

@@ -115,10 +115,11 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         return list(plain_lines(_BREAK.split(text))), [Problem(0, f"is no notebook ({reason}); read as plain text")]
-    lines: list[Line] = []
-    numbered = list(enumerate(cells, start=1))
-    problems = [Problem(0, f"cell {number} can't be read") for number, cell in numbered if not isinstance(cell, dict)]
-    for number, cell in ((number, cell) for number, cell in numbered if isinstance(cell, dict)):
+    lines, problems = list[Line](), list[Problem]()
+    for number, cell in enumerate(cells, start=1):
+        if not isinstance(cell, dict):
+            problems.append(Problem(0, f"cell {number} can't be read"))
+            continue
         counted = 0
         for text_of_cell in _texts(cell):
             part = list(plain_lines(_BREAK.split(text_of_cell), number))

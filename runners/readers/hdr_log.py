@@ -30,11 +30,13 @@ UNTAGGED = "response"
 TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
-#: How many units are in a microsecond, by what a comment says: the unit, or a writer that says its name alone.
+#: How many units are in a microsecond, by what a comment says: the unit, else a writer that says its name alone.
 _UNITS = (
-    (re.compile(r"(?i)\bvalues (?:are )?in nanos|\bnanos(?:econds?)?\b|jhiccup|cassandra stress|nosqlbench"), 1_000.0),
-    (re.compile(r"(?i)\bvalues (?:are )?in micros|\bmicros(?:econds?)?\b|\[logging for:"), 1.0),
-    (re.compile(r"(?i)\bvalues (?:are )?in millis|\bmillis(?:econds?)?\b"), 0.001),
+    (re.compile(r"(?i)\bnanos(?:econds?)?\b"), 1_000.0),
+    (re.compile(r"(?i)\bmicros(?:econds?)?\b"), 1.0),
+    (re.compile(r"(?i)\bmillis(?:econds?)?\b"), 0.001),
+    (re.compile(r"(?i)jhiccup|cassandra stress|nosqlbench"), 1_000.0),
+    (re.compile(r"\[logging for:", re.I), 1.0),
 )
 _NS_IN_US = 1000.0
 _OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # compressed V1 and V0, by the bytes of their heads

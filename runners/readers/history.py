@@ -248,7 +248,10 @@ def open_dataset(folder: Path) -> History:
     except (OSError, ValueError) as error:
         raise PlanError(str(folder), "it is no data set", "write one: lab dataset FOLDER") from error
     if not about.get("figures"):
-        return history_of(())
+        history = history_of(())
+        history.connection.execute(f"CREATE TABLE empty AS {_FORM['queries']['dataset']}")
+        history.connection.execute("CREATE OR REPLACE VIEW measurements AS FROM empty")
+        return history
     connection = duckdb.connect().execute("SET TimeZone = 'UTC'")
     types = ", ".join(f"'{name}': VARCHAR" for name in PARTITIONS)
     source = f"read_parquet('{_quoted(folder)}/*/*/*.parquet', hive_partitioning = true, hive_types = {{{types}}})"

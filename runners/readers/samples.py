@@ -75,10 +75,6 @@ class Samples:
     def max_us(self) -> float:
         return float(self.values_us[-1]) if len(self.values_us) else math.nan
 
-    @property
-    def mean_us(self) -> float:
-        return float(np.dot(self.values_us, self.counts) / self.total) if self.total else math.nan
-
     def at_rank(self, position: int | None) -> float:
         """Return the value of the sample at a 1-based rank; NaN for None."""
         if position is None or not self.total:

@@ -18,7 +18,7 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Console:
     """A summary that a tool prints: how the line may go that begins it, and its lines, after `before`.
 
-    A line is a pattern (see summary.py), or a pair of one with figures (`within` a section) or the name of a function.
+    A line is a pattern (see summary.py), or a pair of it with figures (`within` a section) or a method of `Summary`.
     `repeated` where a line that begins it comes again until the figure `last` came; `proof` names figures, of which it
     has one.
     """

@@ -245,10 +245,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     """Return every output in numbered lines, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
-    nothing = (-1, ())
-    above: tuple[int, tuple[CommandLine, ...]] = (
-        nothing  # the last commands, line under line, and the last of these lines
-    )
+    nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())
+    above = nothing  # the last commands, line under line, and the last of these lines
     continued = ""
 
     def close() -> None:

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.quantities import quantities_of
+from runners.analysis.steady_state import steadiness
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.session import LOCK, PROFILED_RATE_STEP
 from runners.readers.console_report import ConsoleReport
@@ -25,12 +26,13 @@ from runners.report.tables import PROSE, Section, Table
 from runners.results import profiles
 from runners.results.results import Results
 
-MOST_SHARES = 5
+MOST_SHARES = 7
 FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
+CHANGING = "\u2020"  # behind the name of a load that never became steady
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
 PROFILED = ", profiled"
 
@@ -52,16 +54,18 @@ def loads_table(results: Results) -> Table | None:
         loads = [steps[-1] for steps in kept if steps]
     if not loads:
         return None
+    changing = {step.name for step in loads if steadiness(step).steady is False}
     rows = tuple(
         (
-            f"{facts.title(step)}{PROFILED * bool(step.profiled)}", words.rate(facts.achieved_rps(step)),
-            words.count(sum(facts.errors(step).values())),
+            f"{facts.title(step)}{CHANGING * (step.name in changing)}{PROFILED * bool(step.profiled)}",
+            words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
             *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
         )
         for step in loads
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
-    notes = ["kept"] * of_ladders + ["response", "upper-limit"] + ["cpu"] * bool(results.comparisons)
+    notes = ["kept"] * of_ladders + ["response", "upper-limit"] + ["changing"] * bool(changing)
+    notes += ["cpu"] * bool(results.comparisons)
     return Table("Loads at one rate", head, rows, " ".join(PROSE["loads"][note] for note in notes))
 
 
@@ -104,7 +108,7 @@ def _by_rate(results: Results) -> Iterator[Picture]:
 
 def tail_section(results: Results) -> Section:
     """Return the latency of single loads over time, with the causes of their tails in lanes below."""
-    loads = [s for s in results.clean_loads() if facts.quotable(s) and not s.frames["slices"].empty]
+    loads = [step for step in results.clean_loads() if facts.quotable(step) and not step.frames["slices"].empty]
     floors = (instrument.nearest_floor(results.run.steps, step) for step in loads)
     drawn = (timeline(step, floor=floor).at(f"causes-{step.name}") for step, floor in zip(loads, floors, strict=True))
     return Section.of("tail", *drawn)
@@ -114,11 +118,8 @@ def where_section(results: Results) -> Section:
     """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
     profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
     if not profiled:  # what there is, said to be of a queue
-        profiled, text = (
-            [step for step in results.steps if step.profiled and facts.fell_short(step)],
-            PROSE["where"]["queues"],
-        )
-        locks = profiled
+        profiled = locks = [step for step in results.steps if step.profiled and facts.fell_short(step)]
+        text = PROSE["where"]["queues"]
     graphs = chosen_graphs(profiled, locks)
     rows = bars(results.run)
     figures = [cpu(rows).at(profiles.CPU_FIGURE)] if rows else []
@@ -167,6 +168,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
             (str(name), *(_share(rows, str(name)) for rows in shown))
             for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
         ]
+        named = [str(name) for name, *_ in body]
+        body.append(("the rest", *(words.percent(rows["share"].drop(named, errors="ignore").sum()) for rows in shown)))
         measured = profiles.EVENT_NAMES[event]
         note = f"Share of {measured} with its 95 % interval."
         texts = PROSE["categories"]

@@ -34,6 +34,7 @@ STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, 1000, 13, 105
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
 #: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
+ALL = 0.995  # of a tower: it rounds to the whole
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
 TRUNK = "#eceff2"
@@ -229,7 +230,7 @@ class Tower:
 
 
 def _tower_words(tower: Tower) -> str:
-    part = "all" if tower.in_category >= PURE * tower.share else words.percent(tower.in_category)
+    part = "all" if tower.in_category >= ALL * tower.share else f"of which {words.percent(tower.in_category)}"
     return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
 
 

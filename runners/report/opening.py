@@ -55,7 +55,7 @@ def size_words(run: Run) -> str:
     """Return how large a run is: of the size that is named after the original report, what it repeats of that."""
     size = str(run.manifest.get("size"))
     return (
-        f"the published rates that this machine achieves, for a minute (size “{size}”)"
+        f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
         if size == PUBLISHED
         else f"size {size}"
     )

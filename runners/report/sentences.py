@@ -94,7 +94,9 @@ def _(difference: Difference) -> str:
     row = difference.row
     cpu, of = difference.cpu, f"{difference.label} ".lstrip()
     label = f"{of}{row.quantity.label}"
-    leads = f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}; " if cpu is not None else ""
+    leads = (
+        f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}{_offered(difference, cpu)}; " if cpu is not None else ""
+    )
     if row.refused:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} of {row.pair}, {row.change}"
@@ -107,12 +109,19 @@ def _(difference: Difference) -> str:
         text += f"; in all threads {difference.all_threads.change}"
     if row.at_least:
         text += "; the generator was at its limit"
-    if words.known(difference.rate_rps):
-        text += f" at {words.rate(difference.rate_rps)} each"
-    if (medians := difference.alone) is not None and not medians.inconclusive:
+    text += _offered(difference, row)
+    if (medians := difference.alone) is not None:
         pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
-        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {signed(medians.share)}, {pair}"
+        differ = "inconclusive" if medians.inconclusive else signed(medians.share)
+        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {differ}, {pair}"
     return text
+
+
+def _offered(difference: Difference, row: Row) -> str:
+    """Return the rate at which a response time or a CPU time was measured; empty for what does not depend on it."""
+    if not (row.quantity.is_latency or row.quantity.unit == "us"):
+        return ""
+    return f" at {words.rate(difference.rate_rps)} each" if words.known(difference.rate_rps) else " in closed loop"
 
 
 def refusal_words(refusals: Iterable[Refusal]) -> str:
@@ -195,10 +204,9 @@ def _(change: ChangeWithRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"of the time that responses slower than {words.latency(tail.threshold_us)} waited beyond the usual"
+    slow = f"why responses slower than {words.latency(tail.threshold_us)} waited longer than usual"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
-    caused = f"{words.listed(parts)}; " if parts else ""
-    return f"{slow}, {caused}{words.percent(tail.unexplained)} has no recorded cause"
+    return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
 
 @words_of.register
@@ -213,18 +221,26 @@ def evidence_of(answer: Answer) -> str:
     """
     compared: dict[object, list[Difference]] = {}
     for piece in answer.evidence:
-        if isinstance(piece, Difference) and not piece.row.refused:
+        if isinstance(piece, Difference) and _says_all(piece):
             compared.setdefault((piece.label, piece.row.quantity.label, piece.row.baseline), []).append(piece)
     if sum(map(len, compared.values())) <= MOST_PAIRS or len(answer.evidence) > sum(map(len, compared.values())):
         return "; ".join(filter(None, map(words_of, answer.evidence)))
     return "; ".join(map(_from_one_baseline, compared.values()))
 
 
+def _says_all(difference: Difference) -> bool:
+    """Return whether the change alone says what has to be known of a difference."""
+    row = difference.row
+    more = difference.all_threads, difference.cpu, difference.alone
+    return not (row.refused or row.spill_over or row.at_least or row.at_most) and more == (None, None, None)
+
+
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
     changes = (f"{facts.engine_name(piece.row.treatment)} {piece.row.change}" for piece in differences)
-    return f"{label} {row.quantity.label}, against {base}: {words.listed(changes)}".lstrip()
+    offered = _offered(differences[0], row)
+    return f"{label} {row.quantity.label}{offered}, against {base}: {words.listed(changes)}".lstrip()
 
 
 #: What would decide an inconclusive answer, what an answer rests on, and why a difference is not compared.

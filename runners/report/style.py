@@ -38,7 +38,7 @@ from runners.readers.run import Step
 from runners.report import tables
 
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY, YELLOW = "#E69F00", "#56B4E9", "#F0E442"
+ORANGE, SKY = "#E69F00", "#56B4E9"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
 SPARE = (GREEN, PURPLE, ORANGE, SKY)
 #: For figures of more treatments than that (P. Tol, 2021, *Colour Schemes*, muted).

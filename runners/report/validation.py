@@ -347,7 +347,7 @@ def two_generators_section(run: Run) -> Section | None:
 def _text(readings: TwoReadings) -> str:
     load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
     rounds, on = readings.median.rounds, words.connections(readings.connections)
-    counted = f"{words.several(rounds, 'round')}, whose interval it is" if rounds > 1 else "one round has no interval"
+    counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
     read = ", ".join(map(_added, readings.differences))
     text = f"{_heading(readings.median)}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
     text += f"truepace, the lab's own generator, in random order; {counted}."

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runners import words
 from runners.analysis import counts, facts, instrument, intervals
-from runners.analysis.comparison import Comparison
+from runners.analysis.comparison import Comparison, Form
 from runners.analysis.rate_steps import StepOutcome
 from runners.analysis.steady_state import SETTLED_CORES, compiling_cores, steadiness
 from runners.analysis.validity import FOREIGN_LIMIT_CORES, STEAL_LIMIT, Aspect, kept_up, may_quote, unusable
 from runners.design.block import MOST_UTILISATION
+from runners.design.objective import THROUGHPUT
 from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
 from runners.results import profiles
@@ -38,6 +40,7 @@ class About(StrEnum):
     FAILED = "failed responses"
     SAMPLES = "samples"
     KEPT_UP = "generator kept up"
+    LIMIT = "generator not at its limit"
     FLOOR = "instrument floor"
     ONE_SECOND = "p99 of more than one second"
     STEADY = "steady loads"
@@ -60,6 +63,10 @@ class About(StrEnum):
     GENERATORS = "generators found"
     JDK = "JDK of the report found"
     TOGETHER = "generators began together"
+
+
+#: What touches only answers that quote response times.
+OF_LATENCY = (About.SAMPLES, About.ONE_SECOND, About.STEADY, About.FASTER)
 
 
 class Consequence(StrEnum):
@@ -188,7 +195,8 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    label = f"{label_of(step)}: drift of the median over the load"
+    changing = f"{words.listed(seen.changing)} kept changing; " if seen.changing else ""
+    label = f"{label_of(step)}: {changing}median over the load"
     return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
 
 
@@ -271,7 +279,12 @@ def of_comparison(comparison: Comparison) -> Iterator[Check]:
         shares = comparison.failing.items()
         failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
         yield check(About.FAILED, False, Consequence.EXCLUDES, *failing)
-    if comparison.late:
+    if limited := {name for row in comparison.rows for name in row.at_least}:
+        reached = ((facts.engine_name(name), comparison.values[THROUGHPUT, name]) for name in sorted(limited))
+        yield check(
+            About.LIMIT, False, Consequence.BOUNDS, *(Measure(name, max(of), Unit.RATE_RPS) for name, of in reached)
+        )
+    elif comparison.late and comparison.form != Form.SLICES:
         late = Measure("loads", len(comparison.late), Unit.COUNT).out_of(len(comparison.starts))
         yield check(About.KEPT_UP, False, Consequence.BOUNDS, late)
     control = next((row for row in comparison.control if row.quantity.name == comparison.primary), None)

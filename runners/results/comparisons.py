@@ -31,7 +31,8 @@ class Difference:
     """A treatment against its baseline in one quantity. `label`: the load or part of the question that it is of.
 
     `all_threads`: the CPU time of all threads, where it contradicts; `cpu`: the CPU time per request, where the
-    generator limited a rate. `rate_rps`: NaN in closed loop. `alone`: the medians of one load of each side alone.
+    generator limited a rate. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: the medians of one
+    load of each side alone.
     """
 
     row: Row
@@ -46,9 +47,8 @@ class Difference:
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
     """Return a row of a comparison with what has to be known to read it."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
-    rate_rps = comparison.rate_rps if row.quantity.is_latency else math.nan
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
-    return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, rate_rps, medians)
+    return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
 
 
 def _rows(

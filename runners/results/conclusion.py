@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
-from runners.results.answer import Answered, Asked, answered, as_json
-from runners.results.checks import Check, checks
+from runners.results.answer import Answer, Answered, Asked, Measure, Unit, answered, as_json
+from runners.results.checks import OF_LATENCY, About, Check, checks
+from runners.results.comparisons import Difference
 from runners.results.results import Results
+from runners.results.tails import Explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,13 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers of the answers, from 1 on, that rest on a step of a check."""
+        """Return the numbers of the answers, from 1 on, that rest on what a check is about of its steps."""
         steps = set(check.steps)
-        return tuple(place for place, given in enumerate(self.answers, 1) if steps.intersection(given.answer.steps))
+        return tuple(
+            number
+            for number, given in enumerate(self.answers, 1)
+            if steps.intersection(given.answer.steps) and _concerns(check, given.answer)
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return plain JSON values, as kept in the run folder."""
@@ -37,6 +43,23 @@ class Conclusion:
             "answers": [answer.as_json() for answer in self.answers],
             "checks": [as_json(check) for check in self.checks],
         }
+
+
+def _concerns(check: Check, answer: Answer) -> bool:
+    """Return whether a check of its steps is about an answer: some checks are about response times or limits alone."""
+    if check.about == About.LIMIT:
+        return any(isinstance(piece, Difference) and piece.row.at_least for piece in answer.evidence)
+    return check.about not in OF_LATENCY or any(map(_of_latency, answer.evidence))
+
+
+def _of_latency(evidence: object) -> bool:
+    """Return whether a piece of evidence is a response time or rests on some."""
+    match evidence:
+        case Measure(unit=unit):
+            return unit == Unit.LATENCY_US
+        case Difference(row=row):
+            return row.quantity.is_latency
+    return isinstance(evidence, Explained)
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:

@@ -15,7 +15,7 @@ from runners.analysis.intervals import Bounded, difference, geometric_mean
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
 from runners.readers.run import Run, Step
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering  # fmt: skip
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.comparisons import Combined, together
 from runners.results.results import Results
 

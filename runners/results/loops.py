@@ -174,13 +174,13 @@ def timer_and_tick(results: Results) -> Answer | None:
 
 def one_write(results: Results) -> Answer | None:
     """Answer: does a response of one write wait too?"""
-    one, two = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
-    if one is None or two is None or not two.waits:
+    single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
+    if single is None or double is None or not double.waits:
         return None
-    measure = Measure("p50 with one write", one.median_us, Unit.LATENCY_US)
-    measure = measure.against(Measure("with two", two.median_us, Unit.LATENCY_US))
-    waits = one.median_us >= two.median_us / 2
-    return Answer.by((one.step, two.step), Basis.CLOSED_LOOPS, waits, measure, figure=RATES)
+    measure = Measure("p50 with one write", single.median_us, Unit.LATENCY_US)
+    measure = measure.against(Measure("with two", double.median_us, Unit.LATENCY_US))
+    waits = single.median_us >= double.median_us / 2
+    return Answer.by((single.step, double.step), Basis.CLOSED_LOOPS, waits, measure, figure=RATES)
 
 
 def errors_are_the_scripts(results: Results) -> Answer | None:

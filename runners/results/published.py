@@ -12,6 +12,7 @@ from runners.readers.output import Output
 from runners.readers.published import published_outputs
 from runners.readers.run import Step
 from runners.results.answer import Answer, Basis, Bound, Measure, Unit, Verdict, answering
+from runners.results.generators import two_readings
 from runners.results.ladders import Ladder
 from runners.results.results import Results
 
@@ -93,8 +94,14 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     if own is not None:
         median = median.against(median_measure("that of truepace, which has no timer of 1 ms,", own, results))
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-    measures, steps = (median, spread), (name, *([own.name] if own is not None else []))
+    measures, steps = (median, spread, *_added_here(results)), (name, *([own.name] if own is not None else []))
     return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
+
+
+def _added_here(results: Results) -> Iterator[Measure]:
+    """Yield what wrk2 adds to the median of truepace here, where both sent one load."""
+    if (readings := two_readings(results.steps)) is not None:
+        yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
 
 
 def _without_tick(results: Results, workload: str) -> Step | None:
@@ -133,9 +140,15 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
         return None
     measures = (
         Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-        Measure("without wrk2's timer of 1 ms, at all rates", own_us[0], Unit.LATENCY_US, own_us[0], own_us[-1]),
+        Measure(
+            "here by truepace, which has no timer of 1 ms, at all rates offered",
+            own_us[0],
+            Unit.LATENCY_US,
+            own_us[0],
+            own_us[-1],
+        ),
     )
-    return Answer(Verdict.NO, measures, Basis.OUTPUTS, len(published_us), steps=tuple(names))
+    return Answer(Verdict.NO, (*measures, *_added_here(results)), Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
 
 @answering

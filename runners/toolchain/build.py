@@ -197,8 +197,9 @@ def fetch_profiler(say: Say) -> Path:
     """Return the folder with async-profiler's jars: of the lab's own servers, or filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
-    if all(jar.exists() for jar in own):
-        return PROFILER_JARS
+    for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
+        if all(jar.exists() for jar in jars):
+            return folder_of
 
     def fetch(maven: Path) -> None:
         say("fetching async-profiler (Maven)")

@@ -96,15 +96,17 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
         os.kill(child.pid, signal.SIGSTOP)
     except ProcessLookupError:  # it ended just before it was to stall
         return None
-    with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
-        process = psutil.Process(child.pid)
-        while process.status() != psutil.STATUS_STOPPED and time.monotonic() < until_s:
-            time.sleep(_LOOK_S)
-    start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
-    died = child.wait_up_to(max(0.0, until_s - time.monotonic()))
-    end_unix_us, length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(child.pid, signal.SIGCONT)
+    try:
+        with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
+            process = psutil.Process(child.pid)
+            while process.status() != psutil.STATUS_STOPPED and time.monotonic() < until_s:
+                time.sleep(_LOOK_S)
+        start_unix_us, began_ns = time.time_ns() // 1000, time.monotonic_ns()
+        died = child.wait_up_to(max(0.0, until_s - time.monotonic()))
+        end_unix_us, length_us = time.time_ns() // 1000, (time.monotonic_ns() - began_ns) / 1000
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGCONT)
     return None if died else FreezeRecord(start_unix_us=start_unix_us, end_unix_us=end_unix_us, length_us=length_us)
 
 

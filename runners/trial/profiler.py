@@ -79,7 +79,7 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """async-profiler in the JVM `pid`, as delivered by Maven: `jars` holds async-profiler.jar and jfr-converter.jar."""
+    """async-profiler in the JVM `pid` (0: in none yet); `jars` holds async-profiler.jar and jfr-converter.jar."""
 
     jdk: Jdk
     jars: Path

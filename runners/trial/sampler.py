@@ -107,7 +107,7 @@ class _ProgramSampler:
         if child.wait_up_to(1.0):
             child.stop()
             raise MeasureError(
-                self.program.name, f"it ended at once ({log_tail(_raw(folder, LOG))})", "see `lab doctor`"
+                self.program.name, f"it ended at once: {log_tail(_raw(folder, LOG))}", "see `lab doctor`"
             )
         self._child = child
 
@@ -166,7 +166,7 @@ class PySpySampler(_ProgramSampler):
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
             raise MeasureError(
-                "py-spy", f"it wrote nothing ({log_tail(_raw(folder, LOG))})", "it needs leave to trace it"
+                "py-spy", f"it wrote nothing: {log_tail(_raw(folder, LOG))}", "it needs leave to trace it"
             )
         counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():

@@ -155,9 +155,8 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
-    wanted = (
-        output.report.columns > 1 or max(thin) <= WANTED
-    )  # a tool prints the higher ones whether they are wanted or not
+    # a tool prints the higher ones whether they are wanted or not
+    wanted = output.report.columns > 1 or max(thin) <= WANTED
     yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
 

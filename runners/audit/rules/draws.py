@@ -231,7 +231,9 @@ def _two_draws(group: Group) -> Iterator[Seen]:
         for output in group
         if output.report.requests and not output.report.errors
     ]
-    for keys in TWO_DRAW_KEYS if len(reads) > 1 and writers else ():
+    if len(reads) < 2 or not writers:
+        return
+    for keys in TWO_DRAW_KEYS:
         counts = ((output, output.report.errors, output.report.requests or 0, output.threads or 1) for output in reads)
         given = ((writes_that_give(*counted, keys), output) for output, *counted in counts)
         for cluster in _agreeing(sorted(((own, output) for own, output in given if own), key=lambda pair: pair[0])):

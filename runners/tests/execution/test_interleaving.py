@@ -121,6 +121,7 @@ def test_by_slices_there_is_no_rate_no_probe_and_no_server_that_does_nothing(ben
     steps = bench.session().run(block(slice_s=0.1, primary=THROUGHPUT, margin=0.05))
     assert [step.kind for step in steps] == [SHARED] * 3 and all(step.record.offered_rps is None for step in steps)
     assert [len(step.record.targets) for step in steps] == [3] * 3
+    assert [step.record.warmup_s for step in steps] == [SHAPE.warmup_s] * 3
     (found,) = comparisons(read_run(bench.folder))
     assert found.form == Form.SLICES
     row = found.row(THROUGHPUT)

@@ -197,6 +197,7 @@ def line_of(values: list[int]) -> str:
     ("comment", "ms"),
     [
         ("#[Logged with jHiccup version 2.0.10]", 2.0),
+        ("#[Logged with jHiccup version 2.0.10, values in microseconds]", 2_000.0),
         ("#[Logging op latencies for Cassandra Stress]", 2.0),
         ("#[Logging for: READ]", 2_000.0),  # YCSB
         ("#[values in microseconds]", 2_000.0),

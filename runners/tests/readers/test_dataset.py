@@ -79,7 +79,8 @@ def test_a_run_counts_once_and_one_that_cannot_be_read_is_named(root: Path, tmp_
 def test_without_a_figure_it_can_be_asked_too(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     assert history.write_dataset(tmp_path / "set", (tmp_path / "runs",)).figures == 0
-    assert history.open_dataset(tmp_path / "set").query("FROM measurements").empty
+    figures = history.open_dataset(tmp_path / "set").query("SELECT value, git_commit, kernel FROM measurements")
+    assert figures.empty and [*figures.columns] == ["value", "git_commit", "kernel"]
 
 
 def test_the_command_writes_it_and_answers_by_it(root: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from runners.design.session import Freeze
@@ -52,6 +53,17 @@ def test_a_process_that_dies_while_it_stalls_was_not_frozen_for_a_time_that_coul
     freezer.begin()
     child.kill()
     assert freezer.finish() == ()
+
+
+def test_a_freeze_that_fails_leaves_the_process_running(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(seconds: float) -> bool:
+        raise OSError(seconds)
+
+    monkeypatch.setattr(child, "wait_up_to", failing)
+    with pytest.raises(OSError):
+        stopped(child, time.monotonic() + 0.1)
+    assert until(lambda: psutil.Process(child.pid).status() != psutil.STATUS_STOPPED)
+    monkeypatch.undo()
 
 
 def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child) -> None:
