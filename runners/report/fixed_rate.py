@@ -26,7 +26,7 @@ from runners.report.tables import PROSE, Section, Table
 from runners.results import profiles
 from runners.results.results import Results
 
-MOST_SHARES = 7
+MOST_SHARES = 5
 FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
@@ -161,7 +161,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         if not shown:
             continue
         every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
-        weight = every.sum()[every.max() >= LEAST_SHARE]
+        weight = every.max()[every.max() >= LEAST_SHARE]
         pairs = zip(steps, shown, strict=True)
         heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
         body = [
