@@ -48,7 +48,7 @@ class Floor:
         return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """Return a percentile over the rounds."""
+        """Return the median over the rounds of a percentile (0..1), in microseconds, with its interval."""
         return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:

@@ -95,7 +95,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return half the width of Student's interval, by a variance that is known with `freedom` degrees of freedom."""
+    """Return half the width of Student's interval of an estimate, by its own variance and the degrees of freedom."""
     return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
 
 

@@ -171,7 +171,7 @@ class Row:
 
     @property
     def pair(self) -> str:
-        """The values of both, the treatment's first, each with its name, and as a bound where it is one."""
+        """The values of treatment and baseline with their names, each said to be a bound where it is one."""
         parts = []
         for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
             bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""

@@ -97,7 +97,7 @@ class RateStep:
         return replace(least, latency_us=latencies, achieved=min(1.0, least.achieved + self.stalled), stalled=0.0)
 
     def bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return the least and the most that its excess can be without what disturbed it."""
+        """Return the least and the most that `excess` can be for this step, had nothing disturbed it."""
         if self.calm_us:
             calm_us = {**dict(self.latency_us), **dict(self.calm_us)}
             return replace(self, latency_us=tuple(sorted(calm_us.items())), calm_us=()).bounds(objective)

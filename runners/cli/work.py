@@ -99,7 +99,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Compare a target with itself at an earlier revision of its repository; as `measure` otherwise."""
+    """Compare a target with an earlier revision of its repository; return the run folder, as `measure` does."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"

@@ -166,7 +166,7 @@ class KneeSearch:
 
     @property
     def confirm_s(self) -> float:
-        """The seconds of a step that confirms a knee; a tenth in the smoke size, which shows that all runs."""
+        """The seconds of a step that confirms a knee; a tenth in the smoke size, which only tries everything."""
         return self.objective.sustained_s * (SMOKE_SHARE if self.server.size.name == "smoke" else 1.0)
 
     @property

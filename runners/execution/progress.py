@@ -52,7 +52,7 @@ class Follower:
         self._times = _machine_s()
 
     def read(self) -> Moment | None:
-        """Return the time since the last reading; None where the generator has no such log (wrk, wrk2)."""
+        """Return rate, p50, p99 and stolen time since the last call, by the generator's log; None without one."""
         # not above: a host of a fleet shows progress without following a load, and needs no frames for it
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples

@@ -160,7 +160,7 @@ class Index(widgets.VBox):  # type: ignore[misc]
         super().__init__([widgets.HBox([self.size, self.stop]), grid, self.area])
 
     def run(self, number: str) -> None:
-        """Start an experiment, unless one is running: two would measure each other."""
+        """Start an experiment; nothing happens while another one runs, for two would disturb each other."""
         if self._child is not None:
             return
         sized = ["--size", self.size.value] if experiment(number).measures else []

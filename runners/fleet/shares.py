@@ -320,9 +320,10 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
 def _sent(
     seats: Sequence[Seat], orders: Sequence[Order], tick: Callable[[int, float], bool]
 ) -> tuple[list[Part], bool]:
-    """Let all generators send to their end, or stop all where one fails; return their parts and if `tick` stopped them.
+    """Run all generators to their end; return the part of each, and whether `tick` stopped them.
 
-    Raises the failure of the first generator that failed, but a LostHostError before all others.
+    `tick` gets the number of its call and the seconds so far, and returns whether to stop. Where a generator fails, all
+    are stopped and its error is raised; a LostHostError comes before others.
     """
     halted, stopped, failures = threading.Event(), False, list[BaseException]()
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
@@ -364,7 +365,7 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """Return for how long the cores of a generator's host stalled in the window; None without a stall log."""
+    """Return how long a host's cores stalled in the window, summed over the cores; None without a log."""
     if not folder.stalls.exists():
         return None
     from runners.readers.activity import read_stall_log  # as above

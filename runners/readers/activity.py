@@ -98,7 +98,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame. Raises ReadError for no JSON of events; an event of another kind is left out."""
+    """Return the `events` frame of a step's window. Events of unknown kinds are left out. Raises ReadError."""
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]

@@ -208,5 +208,5 @@ def rank(count: int, percentile: float) -> int:
 
 
 def beyond(count: int, percentile: float) -> int:
-    """Return how many of `count` samples lie above that rank."""
+    """Return how many of `count` samples lie above the rank of a percentile (0..1)."""
     return count - rank(count, percentile) if count else 0

@@ -148,7 +148,7 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
-    """Read k6's `--summary-export` or the data of its handleSummary; p90 and p95 unless more is asked."""
+    """Read k6's `--summary-export` or the data of its handleSummary, with the percentiles that k6 was asked for."""
     metrics = {name: _part(metric, "values") or metric for name, metric in _part(content, "metrics").items()}
     started, dropped = (count(_at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
     for run in _read("k6", TOOLS["k6"].json[0], metrics) if _part(metrics, "http_req_duration") else ():

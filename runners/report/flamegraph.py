@@ -111,7 +111,7 @@ def boxes(root: Node, least_share: float = 0.0) -> list[Box]:
 
 @dataclass(frozen=True, slots=True)
 class FlameGraph:
-    """One event of a profiled step; with `other`, coloured by the shares that it has there."""
+    """The profile of one event (cpu, alloc, lock) of a step; with `other`, coloured by how frames' shares differ."""
 
     step: Step
     event: str

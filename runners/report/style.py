@@ -114,7 +114,7 @@ class Picture(Figure):
         return " ".join(super().get_suptitle().split("\n"))
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw; where a figure that is saved has no layout yet, find it alone, for matplotlib then draws once more."""
+        """Draw; of a figure that is being saved and has no layout, only make the layout: matplotlib draws it again."""
         engine = self.get_layout_engine()
         if self.canvas.is_saving() and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)

@@ -66,7 +66,7 @@ class Unit(StrEnum):
 
 
 class Bound(StrEnum):
-    """Whether a value is the quantity itself, or what it is at most."""
+    """How to read a value: as the quantity itself, or as an upper bound of it."""
 
     EXACT = "exact"
     AT_MOST = "at most"

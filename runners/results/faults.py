@@ -77,7 +77,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: Results, subject: str) -> Answer | None:
-    """Answer: do requests fail in the seconds that are wholly without a node?"""
+    """Answer: do requests of the cluster `subject` fail in the seconds in which a node was dead from start to end?"""
     outage = next((outage for outage in results.outages if outage.name == subject), None)
     if outage is None:
         return None

@@ -128,8 +128,8 @@ class NetworkRecord(Struct, frozen=True):
 class ShareRecord(Struct, frozen=True):
     """One of the generators that shared a load, and its host.
 
-    `began_us`: how long after the agreed instant its window began, by the server's clock, as all times in its folder.
-    `stalled_ms`: for how long its host's cores together stalled in the window.
+    `began_us`: how long after the agreed instant its window began. All times in its folder are by the server's clock.
+    `stalled_ms`: how long its host's cores stalled in the window, summed over the cores.
     """
 
     host: str
@@ -350,7 +350,7 @@ class StepRecord(Struct, frozen=True):
 
     @property
     def own_section(self) -> bool:
-        """Whether a section of its own judges the trial, so that the list of loads need not."""
+        """Whether the report judges this trial in a section of its own, and leaves it out of the list of loads."""
         return self.interleaved is not None or self.fault is not None or self.outage is not None
 
 

@@ -153,10 +153,10 @@ def _apart(value_us: float, other_us: float) -> bool:
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Return whether a value may be of the sample at a percentile's rank though the spectrum's row is of its neighbour.
+    """Return whether a value can be the sample at a percentile's rank where the spectrum has a neighbouring sample.
 
-    In floating point a rank that is whole comes out a little more, and then the row is of the next sample: 0.9 of 150
-    is 135, and the row counts 136. The sample that is meant lies between that row and the one before.
+    Floating point can raise a whole rank by one: 0.9 of 150 is 135, but the row counts 136. The sample then lies
+    between that row and the one before.
     """
     rows = latencies.spectrum
     rank = math.ceil(level * rows[-1].total_count - 1e-6)
