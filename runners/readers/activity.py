@@ -1,7 +1,6 @@
 """Read what happened during a load: JVM log, flight recording, samples of threads and machine, stalls of the cores.
 
-Times are on the step's own clock, which begins with the recorded window, at `start_unix_us`. What does not touch the
-window's `elapsed_s` seconds is left out; without a length nothing is.
+Times count from the beginning of the recorded window (`start_unix_us`); what lies outside its `elapsed_s` is left out.
 """
 
 from __future__ import annotations

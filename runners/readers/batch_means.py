@@ -1,7 +1,6 @@
 """Estimate the variance of a statistic of dependent samples from batches of time; scipy has no such estimate.
 
-A batch's influence is by how much it moves the estimate, whose variance is that of a sum of as many influences
-(C. Alexopoulos and A. Seila, 1998, *Output data analysis*, in Handbook of Simulation).
+It is that of the sum of the batches' influences (C. Alexopoulos and A. Seila, 1998, in *Handbook of Simulation*).
 """
 
 from __future__ import annotations

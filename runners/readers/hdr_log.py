@@ -1,7 +1,6 @@
 """Read an HdrHistogram log: every percentile, spectrum and series of latencies is derived from its lines.
 
-Our generator writes a line a tenth of a second for response times and a line a second for each other kind
-(`runners/loadgen/docs/json.md`). Format: HistogramLogWriter of HdrHistogram, log version 1.2 and 1.3.
+Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored with them.
 
-A raw file that is missing or broken costs the frames that need it and nothing else: the step is read all the same, and
-`Step.unreadable` names each such file and the cause.
+A raw file that is missing or broken costs only the frames that need it; `Step.unreadable` names it and the cause.
 """
 
 from __future__ import annotations

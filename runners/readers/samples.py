@@ -1,7 +1,6 @@
 """Recorded latencies as counts by value: exact percentiles (as HdrHistogram defines them) and bounds of each.
 
-Histograms are merged before a percentile is taken. Requests close to each other are correlated, so that these bounds,
-which are those of independent samples, are the narrowest that one run can justify.
+Histograms are merged before a percentile is taken. Bounds are those of independent samples, so the narrowest possible.
 """
 
 from __future__ import annotations
