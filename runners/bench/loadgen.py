@@ -15,6 +15,7 @@ import math
 import resource
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,7 @@ def _interleave(rounds: int, *clients: Callable[[], T]) -> list[list[T]]:
     """Run clients in an order drawn in each round, so that a drift of the machine favours none; return the results."""
     results: list[list[T]] = [[] for _ in clients]
     for number in range(rounds):
+        print(f"  round {number + 1} of {rounds}", file=sys.stderr, flush=True)
         for place in in_random_order(range(len(clients)), "clients", number):
             results[place].append(clients[place]())
     return results
@@ -353,14 +355,21 @@ GROUPS: dict[str, Callable[[Clients], Iterator[Row]]] = {
 }  # fmt: skip
 
 
+def _rows(groups: Sequence[str], clients: Clients) -> Iterator[Row]:
+    began_s = time.monotonic()
+    for place, group in enumerate(groups, start=1):
+        minutes = (time.monotonic() - began_s) / 60
+        print(f"[{place} of {len(groups)}, after {minutes:.0f} min] {group}", file=sys.stderr, flush=True)
+        yield from GROUPS[group](clients)
+
+
 def main(arguments: Sequence[str] = ()) -> int:
     """Run the benchmark, print a line for each row, keep the JSON; return 0, for figures are no test."""
     given = parse_rows(argparse.ArgumentParser(prog="make bench-loadgen", description=__doc__), GROUPS, arguments)
     with fixture() as on, on.running(on.spec("noop")) as server:
         clients = Clients(on, server)
         clients.ours(8, None, WARM_S)  # the server's compiler is done before anything is compared
-        rows = (row for group in given.rows for row in GROUPS[group](clients))
-        return on.keep("loadgen", rows, transport=server.ready["transport"])
+        return on.keep("loadgen", _rows(given.rows, clients), transport=server.ready["transport"])
 
 
 if __name__ == "__main__":
