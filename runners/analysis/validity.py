@@ -191,7 +191,7 @@ def succeeded(step: Step) -> bool:
 def worth_another_try(step: Step) -> bool:
     """Return whether a load was disturbed by the machine, so that the same load again may say more."""
     seen = cause(step)
-    if seen is Cause.NO_RESPONSE:  # and no failure: the cores may have stood still, which so short a load can not show
+    if seen is Cause.NO_RESPONSE:  # and no failure: the cores may have stalled longer than so short a load lasts
         return True
     return seen in OF_THE_MACHINE or (seen not in _OF_THE_SERVER and busy_elsewhere(step) and not unusable(step))
 

@@ -54,7 +54,7 @@ def test_every_step_was_measured_and_read(smoke: Smoke) -> None:
         assert summary["completed"] > 0 or step.record.tries > 1, step.name
         assert summary["non_2xx"] == 0, step.name
         assert summary["connect_errors"] == summary["read_errors"] == 0, step.name
-        assert summary["timeouts"] < max(1, summary["completed"]), f"{step.name}: a busy machine holds single responses up"
+        assert summary["timeouts"] < max(1, summary["completed"]), f"{step.name}: only single responses may be held up"
 
 
 def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
