@@ -143,16 +143,17 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         warm = _refuse_cold(row, compiling_us, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
+    controls = tuple(map(marked, control))
     shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
     carriers = dict.fromkeys(name for shift in shifts for name in shift)
     rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
-        rows=tuple(map(marked, rows)), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
+        rows=tuple(_refuse_as_control(marked(row), controls) for row in rows), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
         steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
-        control=tuple(map(marked, control)), reference=reference, cpu_groups=about.cpu_groups,
+        control=controls, reference=reference, cpu_groups=about.cpu_groups,
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
         carried_over={name: float(np.mean([shift[name] for shift in shifts if name in shift])) for name in carriers},
         utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
@@ -169,6 +170,14 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
     bounds = frozenset(name for name in (row.baseline, row.treatment) if rates_rps.get(name, 0.0) >= least_rps)
     refused = (Refusal(Reason.GENERATOR_LIMITED),) if len(bounds) == 2 else row.refused
     return replace(row, at_least=bounds, refused=refused)
+
+
+def _refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
+    """Return the row; refused where two processes of the baseline differ from one another by as much."""
+    own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
+    if own is None or not row.decided or row.low > own.high or row.high < own.low:
+        return row
+    return replace(row, refused=(Refusal(Reason.CONTROL, amounts=(own.ratio - 1,)),))
 
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:

@@ -98,6 +98,7 @@ class Reason(StrEnum):
     NEVER_STEADY = "never steady"
     MACHINE = "machine"
     FAILED = "failed responses"
+    CONTROL = "control differs"
 
 
 @dataclass(frozen=True, slots=True)

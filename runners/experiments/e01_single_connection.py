@@ -109,7 +109,10 @@ def questions() -> tuple[Asked, ...]:
         "copies": comparisons.parts_differ(
             Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
         ),
-        "merge-tail": either(*(tails.tail_by("compaction", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
+        "merge-tail": either(
+            tails.merges_out_of_reach(f"{VOLUME}-rocksdb", "put"),
+            *(tails.tail_by("compaction", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb")),
+        ),
         "flush-tail": either(*(tails.tail_by("flush", name) for name in (f"{VOLUME}-rocksdb", "put-rocksdb"))),
         "median": published.median_is_the_timer("put"),
         "disk": published.reads_the_disk("get-rocksdb"),

@@ -139,6 +139,8 @@ def _refusal(refusal: Refusal) -> str:
         return _machine_made(refusal)
     if refusal.reason == Reason.FAILED:
         return f"{words.percent(amounts[0])} of the responses of {{}} failed"
+    if refusal.reason == Reason.CONTROL:
+        return f"two processes of the baseline differ by {signed(amounts[0])} themselves"
     if refusal.reason == Reason.JIT_UNFINISHED and amounts:
         return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
     return _WORDS["refusals"][refusal.reason].format(*amounts, side="{}")

@@ -144,7 +144,17 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
     open_above = of.knee.from_below or against.knee.from_above
     low = 0.0 if open_below else min(apart.low, ratio(least_first, second).low)
     high = math.inf if open_above else max(apart.high, ratio(first, least_second).high)
-    return Bounded(apart.value, low, high)
+    return _as_quoted(Bounded(apart.value, low, high), of.knee, against.knee)
+
+
+def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
+    """Return the ratio of two knees as their quoted values and intervals have it: theirs, within what the ends allow."""
+    value = of.rps / against.rps
+    low = max(filter(words.known, (apart.low, of.low_rps / against.high_rps)))
+    high = min(filter(words.known, (apart.high, of.high_rps / against.low_rps)), default=math.inf)
+    if not words.known(value):
+        return Bounded(min(max(apart.value, low), high), low, high)
+    return Bounded(value, min(low, value), max(high, value))
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:

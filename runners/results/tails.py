@@ -12,7 +12,8 @@ from runners.results.results import Results
 
 #: The share of the time above p99 that a cause has to explain to be worth changing.
 MARGIN = 0.1
-CHANCE = 0.05
+#: RocksDB merges its first level when so many flushed tables lie there (its option level0_file_num_compaction_trigger).
+TABLES_TO_MERGE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,44 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     if not seen.tail.spikes:
         return give(Verdict.NO, (events,))
     causes = explained(seen)
-    named = any(name == cause for name, _ in causes.causes)  # its share stands among theirs
     credited = Measure.of(f"{cause} explains", share.share, Unit.SHARE)
-    evidence = (events, causes) if named else (credited, events, causes)
-    if not share.share.value > 0 or share.share.high < MARGIN:
-        return give(Verdict.NO, evidence)
-    if share.p < CHANCE and share.share.low > 0:
-        return give(Verdict.YES, evidence)
-    return give(Verdict.INCONCLUSIVE, evidence, Needed.LONGER_LOAD)
+    if share.share.high < MARGIN:
+        stands = any(name == cause for name, _ in causes.causes)
+        return give(Verdict.NO, (events, causes) if stands else (credited, events, causes))
+    decided = share.named and share.share.low > 0  # a share that may be chance stands beside no cause that is known
+    return give(Verdict.YES if decided else Verdict.INCONCLUSIVE, (events, causes), Needed.LONGER_LOAD)
+
+
+def puts_before_a_merge(puts: float, flushes: int) -> float:
+    """Return how many PUTs an empty RocksDB store takes at least before its first merge.
+
+    A memtable that was flushed k times in n PUTs holds more than n / (k + 1) of them, however full it was before.
+    """
+    return TABLES_TO_MERGE * puts / (flushes + 1)
+
+
+@answering
+def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answer | None:
+    """Answer: did merges make the tail of a published load? No, where it ended before an empty store's first merge.
+
+    None where a merge ran here, without a flush here, or where as many PUTs as were published may lead to a merge.
+    """
+    step = next((step for step in results.steps if step.name == step_name), None)
+    seen = attribution(step) if step is not None and facts.quotable(step) else None
+    output = results.published_output(workload)
+    if step is None or seen is None or output is None:
+        return None
+    events = {share.cause.name: len(share.cause) for share in seen.shares}
+    flushes, published = events.get("flush", 0), output[1].requests or 0
+    needed = puts_before_a_merge(facts.number(step, "completed"), flushes)
+    if events.get("compaction") or not flushes or not needed > published > 0:
+        return None
+    first = Measure(f"a first merge, of {TABLES_TO_MERGE} flushed tables, needs more PUTs than", needed, Unit.COUNT)
+    return Answer.by(
+        (step,), Basis.LOADS, False,
+        Measure("compaction events", 0, Unit.COUNT),
+        Measure("flush events", flushes, Unit.COUNT),
+        first.against(Measure("published", published, Unit.COUNT)),
+        explained(seen),
+        figure=f"causes-{step_name}",
+    )  # fmt: skip
