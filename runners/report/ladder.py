@@ -80,8 +80,7 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     if parts:
         return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:
-        reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
-        return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
+        return f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
     return "not confirmed"
 
 
