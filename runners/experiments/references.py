@@ -95,7 +95,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     """Return the line of one experiment with both sides of its comparison; empty without a headline or a result."""
     keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
     folder = RunFolder(root / number)
-    if not keys or not folder.conclusions.exists():
+    if not keys or not plan.published or not folder.conclusions.exists():
         return ""
     kept: dict[str, Any] = json.loads(folder.conclusions.read_text(encoding="utf-8"))
     answers = {answer["key"]: answer for answer in kept["answers"]}

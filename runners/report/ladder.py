@@ -80,7 +80,8 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
     if parts:
         return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:
-        return f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
+        reached = f"its closed loop reaches {rounded_rate(knee.closed_loop_rps)}"
+        return f"{reached}, before JIT compilation was done" if ladder.compiling else reached
     return "not confirmed"
 
 

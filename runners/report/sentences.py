@@ -219,30 +219,38 @@ def _(row: Row) -> str:
 def evidence_of(answer: Answer) -> str:
     """Return all evidence of an answer in one line; empty where there is none.
 
-    Of many differences, those of one quantity from one baseline stand together.
+    Of many differences, those of one quantity from one baseline stand together, first where one is decided.
     """
-    compared: dict[object, list[Difference]] = {}
-    for piece in answer.evidence:
-        if isinstance(piece, Difference) and _says_all(piece):
-            compared.setdefault((piece.label, piece.row.quantity.label, piece.row.baseline), []).append(piece)
-    if sum(map(len, compared.values())) <= MOST_PAIRS or len(answer.evidence) > sum(map(len, compared.values())):
+    alike = [piece for piece in answer.evidence if isinstance(piece, Difference) and _says_all(piece)]
+    if len(alike) <= MOST_PAIRS or len(alike) < len(answer.evidence):
         return "; ".join(filter(None, map(words_of, answer.evidence)))
-    return "; ".join(map(_from_one_baseline, compared.values()))
+    compared = facts.grouped(alike, lambda piece: (piece.label, piece.row.quantity.label, piece.row.baseline))
+    first = sorted(compared.values(), key=lambda group: not any(piece.row.decided for piece in group))
+    return "; ".join(map(_from_one_baseline, first))
 
 
 def _says_all(difference: Difference) -> bool:
-    """Return whether the change alone says what has to be known of a difference."""
+    """Return whether the change alone, or why there is none, says what has to be known of a difference."""
     row = difference.row
+    bounded = row.spill_over or row.at_least or row.at_most
     more = difference.all_threads, difference.cpu, difference.alone
-    return not (row.refused or row.spill_over or row.at_least or row.at_most) and more == (None, None, None)
+    return bool(row.refused or not bounded) and more == (None, None, None)
 
 
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
+    """Return the changes of several treatments, those first that are decided, then why others are not compared."""
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
-    changes = (f"{facts.engine_name(piece.row.treatment)} {piece.row.change}" for piece in differences)
-    offered = _offered(differences[0], row)
-    return f"{label} {row.quantity.label}{offered}, against {base}: {words.listed(changes)}".lstrip()
+    by_outcome: dict[str, list[str]] = {"": [], "the same": [], "not decided": []}
+    for piece in differences:
+        own = piece.row
+        outcome = "" if own.decided else "the same" if own.direction == Direction.SAME else "not decided"
+        if own.refused:
+            outcome = f"not compared, for {refusal_words(own.refused)}"
+        change = "" if own.refused else f" {own.change}"
+        by_outcome.setdefault(outcome, []).append(f"{facts.engine_name(own.treatment)}{change}")
+    parts = [f"{outcome}: {words.listed(of)}".removeprefix(": ") for outcome, of in by_outcome.items() if of]
+    return f"{label} {row.quantity.label}{_offered(differences[0], row)}, against {base}: {'; '.join(parts)}".lstrip()
 
 
 #: What would decide an inconclusive answer, what an answer rests on, and why a difference is not compared.

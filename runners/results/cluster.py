@@ -270,7 +270,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
     evidence = tuple(
-        Measure.of(f"passing on in the CPU time of {comparison.workload.upper()}", share, Unit.SHARE)
+        Measure.of(f"share of the CPU time of {comparison.workload.upper()} that one node does not need", share, Unit.SHARE)
         for comparison, share in zip(compared, shares, strict=True)
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)
@@ -295,8 +295,9 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             label = f"of the {profiles.EVENT_NAMES[event]}, passing a {{}} on takes"
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             if not within:
-                signed = apart if apart.value >= 0 else Bounded(-apart.value, -apart.high, -apart.low)
-                evidence.append(Measure.of("these two differ, where 10 points are the limit, by", signed, Unit.SHARE))
+                low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
+                points = Bounded(*(100 * share for share in (abs(apart.value), low, high)))
+                evidence.append(Measure.of("percentage points between them, of which 10 may be,", points, Unit.COUNT))
             steps += [step for step, _ in seen]
     if not verdicts:
         return None

@@ -51,6 +51,11 @@ class Ladder:
         return served_rps(self.closed_loop) if self.closed_loop else math.inf
 
     @property
+    def compiling(self) -> bool:
+        """Whether that closed loop ended before JIT compilation was done, so that a warm server may reach more."""
+        return self.closed_loop is not None and not_warm(self.closed_loop)
+
+    @property
     def rate_steps(self) -> list[Step]:
         """One step of each rate, lowest first: the repeat where a rate was offered again."""
         last = {facts.offered_rps(step): step for step in self.steps}
@@ -98,10 +103,8 @@ class Ladder:
             return None
         limits = self.search
         aim = Aim(self.objective, limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s)
-        # a warm server may reach more than it did before JIT compilation was done
-        most_rps = math.inf if self.closed_loop and not_warm(self.closed_loop) else self.closed_loop_rps
         other_steps = [point for step in self.other_steps for point in points(step, self.objective)]
-        return Search(aim, _measured(self.points), _measured(other_steps), most_rps)
+        return Search(aim, _measured(self.points), _measured(other_steps), self.closed_loop_rps)
 
     @property
     def knee(self) -> Knee | None:

@@ -93,6 +93,5 @@ def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answ
         Measure("compaction events", 0, Unit.COUNT),
         Measure("flush events", flushes, Unit.COUNT),
         first.against(Measure("published", published, Unit.COUNT)),
-        explained(seen),
         figure=f"causes-{step_name}",
     )  # fmt: skip
