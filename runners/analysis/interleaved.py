@@ -150,7 +150,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
-        rows=tuple(_refuse_as_control(marked(row), controls) for row in rows), failed=failed, rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
+        rows=tuple(_refuse_as_control(marked(row), controls) for row in rows), failed=failed,
+        rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
         steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
         control=controls, reference=reference, cpu_groups=about.cpu_groups,

@@ -24,7 +24,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, then the main answers, then decided ones to claims of the report, then others."""
+    """Yield what was measured on what, the main answers, then decided ones: to claims of the report, and others."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -41,7 +41,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     decided = [
         (marks_of(number, conclusion), answered)
         for number, answered in enumerate(conclusion.answers, 1)
-        if answered.answer.verdict != Verdict.INCONCLUSIVE or answered.question.headline and answered.measured
+        if answered.answer.verdict != Verdict.INCONCLUSIVE or (answered.question.headline and answered.measured)
     ]
     decided.sort(key=lambda row: (not row[1].question.headline, row[1].question.claimed is None))
     said = list[str]()

@@ -270,7 +270,9 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
     evidence = tuple(
-        Measure.of(f"share of the CPU time of {comparison.workload.upper()} that one node does not need", share, Unit.SHARE)
+        Measure.of(
+            f"share of the CPU time of {comparison.workload.upper()} that one node does not need", share, Unit.SHARE
+        )
         for comparison, share in zip(compared, shares, strict=True)
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)
@@ -296,7 +298,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
             if not within:
                 low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
-                points = Bounded(*(100 * share for share in (abs(apart.value), low, high)))
+                points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
                 evidence.append(Measure.of("percentage points between them, of which 10 may be,", points, Unit.COUNT))
             steps += [step for step, _ in seen]
     if not verdicts:

@@ -148,7 +148,7 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of two knees as their quoted values and intervals have it: theirs, within what the ends allow."""
+    """Return the ratio of two knees that is that of their quoted values, within what the ends of both allow."""
     value = of.rps / against.rps
     low = max(filter(words.known, (apart.low, of.low_rps / against.high_rps)))
     high = min(filter(words.known, (apart.high, of.high_rps / against.low_rps)), default=math.inf)

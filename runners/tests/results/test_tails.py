@@ -9,7 +9,9 @@ from runners.results.tails import TABLES_TO_MERGE, puts_before_a_merge
 
 
 @given(st.integers(1, 10**7), st.data())
-def test_a_merge_needs_more_puts_than_are_said_whatever_the_memtable_held_before(memtable: int, data: st.DataObject) -> None:
+def test_a_merge_needs_more_puts_than_are_said_whatever_the_memtable_held_before(
+    memtable: int, data: st.DataObject
+) -> None:
     before = data.draw(st.integers(0, 10 * memtable))
     puts = data.draw(st.integers(1, 20 * memtable))
     flushes = (before + puts) // memtable - before // memtable
