@@ -129,13 +129,6 @@ def samples(step: Step) -> int:
     return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
 
 
-def thin_levels(step: Step) -> list[float]:
-    """Return percentiles (not the maximum) with fewer than ten samples beyond them."""
-    rows = step.frames["percentiles"]
-    rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
-    return [float(level) for level in rows["percentile"]]
-
-
 def engine_name(engine: str) -> str:
     return ENGINE_NAMES.get(engine, engine)
 

@@ -44,14 +44,6 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """A missed part of an objective (`achieved`, `errors` or a percentile, `p99`), and its share or microseconds."""
-
-    part: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), achieved and lost shares of it.
 
@@ -115,12 +107,11 @@ class RateStep:
         """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
-    def missed(self, objective: Objective) -> tuple[Missed, ...]:
-        """Return the parts of an objective that it missed."""
-        parts = [Missed(ACHIEVED, self.achieved)] if self.achieved < objective.achieved else []
-        limits = objective.latencies
-        parts += [Missed(f"p{level * 100:g}", self.at(level)) for level, us in limits if self.at(level) > us]
-        return (*parts, *([Missed(ERRORS, self.lost)] if self.lost > objective.errors else []))
+    def missed(self, objective: Objective) -> tuple[str, ...]:
+        """Return the parts of an objective that it missed: `achieved`, percentiles such as `p99`, and `errors`."""
+        parts = [ACHIEVED] if self.achieved < objective.achieved else []
+        parts += [f"p{level * 100:g}" for level, us in objective.latencies if self.at(level) > us]
+        return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
         """Return how far it lies from its objective by the part that is furthest, log(p99 / limit)."""
@@ -148,7 +139,7 @@ class Point:
     outcome: StepOutcome
     step: Step = field(repr=False)
     samples: float
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[str, ...] = ()
     late: bool = False
     why_not: str = ""
 
@@ -224,11 +215,10 @@ def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -
     if step.achieved < facts.LEAST_ACHIEVED:
         return replace(step, stalled=stalled)
     for busy in BUSY:
-        calm = machine_stalls.undisturbed(stalls, slices, busy)
-        if calm.left_out <= MOST_LEFT_OUT:
-            calm_us = tuple((level, value.value) for level, value in calm.percentiles.items())
-            return replace(step, calm_us=calm_us, busy=busy)
-    return replace(step, stalled=calm.left_out)
+        calm_us, left_out = machine_stalls.undisturbed(stalls, slices, busy)
+        if left_out <= MOST_LEFT_OUT:
+            return replace(step, calm_us=tuple(calm_us.items()), busy=busy)
+    return replace(step, stalled=left_out)
 
 
 def start_of(step: Step) -> int:

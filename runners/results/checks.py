@@ -150,8 +150,10 @@ def _failed(step: Step) -> Judged:
 
 
 def _samples(step: Step) -> Judged:
-    thin = [level for level in facts.thin_levels(step) if level <= 0.99]
-    return bool(facts.samples(step)) and not thin, Measure(label_of(step), facts.samples(step), Unit.COUNT)
+    rows = step.frames["percentiles"]
+    to_p99 = rows[(rows["kind"] == facts.RESPONSE) & (rows["percentile"] <= 0.99)]
+    enough = not (to_p99["samples_beyond"] < facts.ENOUGH_BEYOND).any()
+    return bool(facts.samples(step)) and enough, Measure(label_of(step), facts.samples(step), Unit.COUNT)
 
 
 def _kept_up(step: Step) -> Judged:
@@ -205,11 +207,11 @@ def _quiet(step: Step) -> Judged:
     """Judge what other processes and other virtual machines used of the cores during a load."""
     if step.frames["telemetry"].empty:
         return None, None
-    steal, foreign = counts.steal_share(step), counts.foreign_cores(step)
-    if foreign > FOREIGN_LIMIT_CORES:
-        return False, Measure(f"{label_of(step)}: used by others", foreign, Unit.CORES)
-    if steal > STEAL_LIMIT:
-        return False, Measure(f"{label_of(step)}: steal", steal, Unit.SHARE)
+    foreign_cores, steal_share = counts.used_by_others(step)
+    if foreign_cores > FOREIGN_LIMIT_CORES:
+        return False, Measure(f"{label_of(step)}: used by others", foreign_cores, Unit.CORES)
+    if steal_share > STEAL_LIMIT:
+        return False, Measure(f"{label_of(step)}: steal", steal_share, Unit.SHARE)
     return True, None
 
 
@@ -222,11 +224,11 @@ def _data(step: Step) -> Judged:
 def _faster(step: Step, run: Run) -> Judged:
     """Judge whether a server is faster than one that does nothing, beyond what the instrument resolves."""
     floor = instrument.own_floor(run.steps, step)
-    resolved = instrument.resolution_of(floor)
+    resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
-    if resolved is None or own is None or least is None:
+    if resolved_us is None or own is None or least is None:
         return None, None
-    faster = own.high < least.low and least.value - own.value > resolved.p50_us
+    faster = own.high < least.low and least.value - own.value > resolved_us
     measure = Measure(label_of(step), own.value, Unit.LATENCY_US).against(Measure("", least.value, Unit.LATENCY_US))
     return not faster, measure
 

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Aim, Kind, Knee, Search
+from runners.analysis.knee import Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
 from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, served_rps
 from runners.analysis.steady_state import not_warm
@@ -102,9 +102,11 @@ class Ladder:
         if self.search is None or self.objective is None:
             return None
         limits = self.search
-        aim = Aim(self.objective, limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s)
         other_steps = [point for step in self.other_steps for point in points(step, self.objective)]
-        return Search(aim, _measured(self.points), _measured(other_steps), self.closed_loop_rps)
+        return Search(
+            self.objective, _measured(self.points), _measured(other_steps), self.closed_loop_rps,
+            limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s,
+        )  # fmt: skip
 
     @property
     def knee(self) -> Knee | None:
@@ -208,7 +210,7 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
         for point in ladder.points
         if point.outcome == StepOutcome.MISSED and knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps
     ]
-    return Counter(part.part for point in near for part in point.missed), len(near)
+    return Counter(part for point in near for part in point.missed), len(near)
 
 
 @dataclass(frozen=True, slots=True)
