@@ -131,8 +131,7 @@ class RateStep:
 class Point:
     """One rate of a ladder or a search: the step there, its outcome, and the load that it is of.
 
-    `late`: it met although the generator was late, so its latencies are upper bounds. `why_not`: why it is no
-    measurement.
+    `late`: it met although the generator was late, so its latencies are upper bounds.
     """
 
     rate_step: RateStep
@@ -141,7 +140,6 @@ class Point:
     samples: float
     missed: tuple[str, ...] = ()
     late: bool = False
-    why_not: str = ""
 
     @property
     def rps(self) -> float:
@@ -193,15 +191,9 @@ def _whole(step: Step, objective: Objective) -> Point:
     lost = lost_share(step, objective, censored=kept_up(step) is not False)
     known = achieved if words.known(achieved) else 0.0
     rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
-    why_not = ""
-    if unusable(step):
-        why_not = facts.why_not(step)
-    elif not words.known(achieved):
-        why_not = "no rate was recorded"
-    elif lacking := [level for level, _ in objective.latencies if level not in dict(latencies)]:
-        why_not = f"{words.level(lacking[0])} was not recorded"
-    if why_not:
-        return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step), why_not=why_not)
+    recorded = dict(latencies)
+    if unusable(step) or not words.known(achieved) or any(level not in recorded for level, _ in objective.latencies):
+        return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step))
     if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
         rate_step = outside_stalls(rate_step, machine_stalls.stalls_of(step), step.frames["slices"])
     return _judged(_on_time(rate_step, step), objective, step, facts.samples(step))

@@ -27,7 +27,7 @@ from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.design.objective import CPU
 from runners.readers.run import Run, Step
-from runners.storage.schema import StepRecord, to_document
+from runners.storage.schema import to_document
 
 #: A side of a comparison: what it is called, and its measurements.
 Side = tuple[str, Sequence[Step]]
@@ -104,11 +104,6 @@ def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
 
-def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
-    """Yield the fields of the metadata of two steps that differ, settings left aside."""
-    return _differing(to_document(a), to_document(b), STEP)
-
-
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
     def at(value: Any, part: str) -> Any:
         return value.get(part) if isinstance(value, Mapping) else None
@@ -150,7 +145,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
         step, *steps = (*left, *right)
-        compared += [of_steps(step.record, other.record) for other in steps]
+        compared += [_differing(to_document(step.record), to_document(other.record), STEP) for other in steps]
     for differs in chain.from_iterable(compared):
         fields.setdefault(differs.field, differs)
     return list(fields.values())
