@@ -118,7 +118,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return what `at` does; None where that percentile of the step may not be quoted."""
+    """Return a percentile (0..1) in microseconds as `at` does; None where it may not be quoted."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 

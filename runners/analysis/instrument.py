@@ -113,7 +113,7 @@ def reference_of(point: dict[str, Floor]) -> Floor | None:
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return what a generator reads above a reference client, over the rounds that both have."""
+    """Return by how much a generator reads more than a reference client, over the rounds that both have."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -184,12 +184,12 @@ class Stall:
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
-        """Return the requests that the schedule makes wait longer; NaN in closed loop."""
+        """Return how many requests the schedule makes wait longer than that; NaN in closed loop."""
         due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
         return self.rate_rps * sum(due_s)
 
     def counted_above(self, wait_s: float) -> float:
-        """Return the requests that took longer, straight between the rows of its spectrum; NaN where it prints none."""
+        """Return how many requests took longer, interpolated between rows of the spectrum; NaN without a spectrum."""
         if not len(self.waits_s):
             return math.nan
         return float(np.interp(wait_s, self.waits_s, self.counts, left=self.requests, right=0.0))

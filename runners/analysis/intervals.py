@@ -41,7 +41,7 @@ class Bounded:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether a difference is inconclusive: its interval is known and contains zero."""
+        """Whether the interval is known and contains zero."""
         return self.bounded and self.low <= 0 <= self.high
 
     @property
@@ -58,11 +58,9 @@ class Bounded:
         """Return the value and its bounds, less an amount."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
-    def apart_from(self, other: Bounded) -> bool | None:
-        """Return whether the two intervals do not overlap; None where a bound that decides it is not known."""
-        if self.low > other.high or self.high < other.low:
-            return True
-        return False if self.bounded and other.bounded else None
+    def apart_from(self, other: Bounded) -> bool:
+        """Return whether the two intervals do not overlap, by the bounds that are known."""
+        return self.low > other.high or self.high < other.low
 
 
 class Direction(StrEnum):

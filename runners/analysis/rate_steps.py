@@ -80,7 +80,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> RateStep:
-        """The least without lateness or stalls, which delay a request by no more than their own length."""
+        """The least that is read without lateness or stalls: these delay a request by no more than their own length."""
         least = self.on_time
         if not self.stalled:
             return least

@@ -195,7 +195,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return where a further figure lies with 95 % if nothing changed, on logarithms; None with too few.
+    """Return the range that holds the next figure with 95 % if nothing changed, by logarithms; None of too few figures.
 
     G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
     """

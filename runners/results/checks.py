@@ -106,10 +106,7 @@ Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
-    about: str,
-    steps: Iterable[Step],
-    judge: Callable[[Step], Judged],
-    consequence: Consequence = Consequence.NOTES,
+    about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
 ) -> Check | None:
     """Return one check over several steps: it fails if a step does, and is unknown if all are; None without steps."""
     judged = [(step, *judge(step)) for step in steps]

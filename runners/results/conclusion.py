@@ -28,7 +28,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers of the answers, from 1 on, that rest on what a check is about of its steps."""
+        """Return the numbers, from 1 on, of the answers that rest on the steps of a check and on what it checks of them."""
         steps = set(check.steps)
         return tuple(
             number
@@ -46,7 +46,7 @@ class Conclusion:
 
 
 def _concerns(check: Check, answer: Answer) -> bool:
-    """Return whether a check of its steps is about an answer: some checks are about response times or limits alone."""
+    """Return whether a check is about what an answer quotes: some are about response times or limits alone."""
     if check.about == LIMIT:
         return any(isinstance(piece, Difference) and piece.row.at_least for piece in answer.evidence)
     return check.about not in OF_LATENCY or any(map(_of_latency, answer.evidence))

@@ -201,7 +201,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Count the misses of rate steps just above the knee, by part of the objective, and those steps."""
+    """Count which parts of the objective rate steps just above the knee missed, and these steps."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -228,12 +228,14 @@ class SearchedKnee:
 
 def knees(run: Run) -> dict[str, list[SearchedKnee]]:
     """Return the knees that searches found, or bounds of them, by workload; only where there are several."""
-    by_workload: dict[str, list[SearchedKnee]] = {}
-    for ladder in ladders(run):
-        if ladder.search is not None and ladder.knee is not None and ladder.knee.known:
-            by_workload.setdefault(ladder.steps[0].workload, []).append(SearchedKnee(ladder, ladder.knee))
-    names = {workload: {knee.name for knee in searched} for workload, searched in by_workload.items()}
-    return {work: known for work, known in by_workload.items() if len(names[work]) >= FEWEST_SIDE_BY_SIDE}
+    knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
+    searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
+    by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
+    return {
+        workload: known
+        for workload, known in by_workload.items()
+        if len({knee.name for knee in known}) >= FEWEST_SIDE_BY_SIDE
+    }
 
 
 def knees_anchor(workload: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.steady_state import FEWEST_RUNS, Change, changes, usual_before
+from runners.analysis.steady_state import FEWEST_RUNS, Change, Sentinel, changes, usual_before
 from runners.design.load import SENTINEL
 from runners.readers.run import Run
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
@@ -103,8 +103,7 @@ def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
         values = [float(value) for value in group["value"]]
         for place, run in enumerate(group["run"]):
-            bounds = usual_before(values[:place])
-            judged[str(run)] = None if bounds is None else bounds[0] <= values[place] <= bounds[1]
+            judged[str(run)] = Sentinel(values[place], usual_before(values[:place]), place).ok
     return judged
 
 
