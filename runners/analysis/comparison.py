@@ -164,7 +164,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU time of all threads where its direction is another than that of `row`, of those that respond."""
+        """Return the CPU time of all threads where it goes another way than `row`, that of the threads that respond."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

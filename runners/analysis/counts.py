@@ -130,6 +130,11 @@ def server_cores(step: Step) -> float:
     return _mean(step, "server_cpu_cores")
 
 
+def cpu_us(step: Step) -> float:
+    """Return the CPU time that the server used for a response, in microseconds; NaN if not known."""
+    return server_cores(step) / achieved_rps(step) * 1e6 if achieved_rps(step) > 0 else math.nan
+
+
 def used_by_others(step: Step) -> tuple[float, float]:
     """Return the cores that other processes kept busy during the load, and the share of all that the host took away.
 

@@ -16,6 +16,7 @@ from runners.analysis.counts import RESPONSE as RESPONSE
 from runners.analysis.counts import SERVICE as SERVICE
 from runners.analysis.counts import achieved_rps as achieved_rps
 from runners.analysis.counts import achieved_share as achieved_share
+from runners.analysis.counts import cpu_us as cpu_us
 from runners.analysis.counts import errors as errors
 from runners.analysis.counts import number as number
 from runners.analysis.counts import offered_rps as offered_rps

@@ -269,9 +269,8 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
         rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         if missed:  # the further the lowest one missed, the lower
             refuting, least_rps = search.refuting, min(missed)
-            far = (
-                refuting is not None and refuting.rps == least_rps and refuting.bounds(search.objective)[0] > math.log(FAR)
-            )
+            lowest = refuting if refuting is not None and refuting.rps == least_rps else None
+            far = lowest is not None and lowest.bounds(search.objective)[0] > math.log(FAR)
             rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
         return _rounded(rps) if search.low_rps <= rps < math.inf else None
     if short.late or top_rps in lost:

@@ -22,10 +22,9 @@ from runners.analysis import counts, facts, quantities
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import LEVELS, OF_LOADS, Reason, Refusal, Row
+from runners.analysis.quantities import OF_LOADS, Reason, Refusal, Row, value_of
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
-from runners.design.objective import CPU
 from runners.readers.run import Run, Step
 from runners.storage.schema import to_document
 
@@ -186,23 +185,16 @@ def _single(sides: Sequence[Side]) -> Iterator[Row]:
 
 
 def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
-    left, right = ([quantities.quantities_of(step) for step in steps] for _, steps in sides)
-    usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
-    names, alpha = (sides[0][0], sides[1][0]), quantities.ALPHA / len(usable) if usable else math.nan
-    for quantity in usable:
-        a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
-        blur = quantities.resolution(quantity, a, b)
+    names = sides[0][0], sides[1][0]
+    values = [(q, [np.array([value_of(step, q) for step in steps]) for _, steps in sides]) for q in OF_LOADS]
+    usable = [(quantity, a, b) for quantity, (a, b) in values if all(0 < value < math.inf for value in (*a, *b))]
+    for quantity, a, b in usable:
+        blur, alpha = quantities.resolution(quantity, a, b), quantities.ALPHA / len(usable)
         row = quantities.welch(quantity, names, np.log(a), np.log(b), alpha, margin, blur)
         refused: tuple[Refusal, ...] = ()
-        if quantity.name == CPU:
+        if quantity.level is None:
             cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
             refused = tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold)
         elif row.decided:
-            refused = refusals(LEVELS[quantity.name], *sides)
+            refused = refusals(quantity.level, *sides)
         yield replace(row, refused=refused)
-
-
-def _known(run: dict[str, float], name: str) -> bool:
-    """Return whether a run has a value of a quantity, and not only bounds of it."""
-    value = run.get(name, math.nan)
-    return math.isfinite(value) and value > 0 and run.get(name + quantities.AT_MOST, value) == value

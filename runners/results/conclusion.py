@@ -28,7 +28,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers, from 1 on, of the answers that rest on the steps of a check and on what it checks of them."""
+        """Return the numbers, from 1 on, of the answers that rest on the steps of a check and on what it checks."""
         steps = set(check.steps)
         return tuple(
             number

@@ -66,7 +66,7 @@ def stores(results: Results) -> list[Store]:
         wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(data.data_bytes) > 0
         written = wrote / _number(data.given_bytes) if on_disk and wrote > 0 else math.nan
         room = _number(data.data_bytes) / _number(data.live_bytes) if on_disk else math.nan
-        rss = {"anon": [process.rss_anon_bytes for process in after], "file": [process.rss_file_bytes for process in after]}
+        rss = {kind: [getattr(process, f"rss_{kind}_bytes") for process in after] for kind in ("anon", "file")}
         most = {kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()}
         heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
         heap_bytes = _number(next((heap for heap in heaps if heap is not None), None))
