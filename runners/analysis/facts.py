@@ -149,12 +149,6 @@ def clean(run: Run, engine: str, workload: str) -> Step | None:
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
-def profiled(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the load with the profile of CPU time."""
-    steps = run.find(kind="load", subject=engine, workload=workload, profiled=True)
-    return only([step for step in steps if CPU in step.profiled])
-
-
 def tool(step: Step) -> str:
     return step.record.generator.tool
 

@@ -92,9 +92,9 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
     return Bounded(value, low, high)
 
 
-def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return half the width of Student's interval of an estimate, by its own variance and the degrees of freedom."""
-    return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+def student_reach(variance: float, freedom: int) -> float:
+    """Return half the width of Student's 95 % interval of an estimate, by its variance and degrees of freedom."""
+    return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
 
 
 def geometric_mean(values: Sequence[float]) -> Bounded:

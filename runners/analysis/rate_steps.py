@@ -187,10 +187,10 @@ def _whole(step: Step, objective: Objective) -> Point:
     levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
     latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
-    # what a late generator has no response to yet is not lost by the server
-    lost = lost_share(step, objective, censored=kept_up(step) is not False)
-    known = achieved if words.known(achieved) else 0.0
-    rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
+    rate_step = RateStep(
+        facts.offered_rps(step), latencies, achieved if words.known(achieved) else 0.0, _lost_share(step, objective),
+        start=start_of(step), length_s=length_s, name=step.name,
+    )  # fmt: skip
     recorded = dict(latencies)
     if unusable(step) or not words.known(achieved) or any(level not in recorded for level, _ in objective.latencies):
         return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step))
@@ -243,12 +243,15 @@ def served_rps(step: Step) -> float:
     return facts.achieved_rps(step) * (1 - refused_share(step))
 
 
-def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> float:
-    """Return the share of the due requests that failed or, with `censored`, had no response beyond those under way."""
+def _lost_share(step: Step, objective: Objective) -> float:
+    """Return the share of the due requests that failed, or had no response beyond those under way.
+
+    What a late generator has no response to yet is not lost by the server.
+    """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
     under_way = max(float(step.record.connections or 1), within if words.known(within) else 0.0)
-    waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
+    waiting = 0.0 if kept_up(step) is False else max(0.0, facts.number(step, "censored") - under_way)
     due = facts.number(step, "scheduled")
     total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
     return total / due if words.known(due) and due else 0.0
