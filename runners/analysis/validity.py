@@ -286,7 +286,9 @@ def _failed_text(step: Step, seen: Cause) -> str:
     noun = "response" if seen is Cause.REFUSED else "request"
     parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []
     parts += [
-        words.several(many, f"{kind} error") for kind in ("connect", "read", "write") if (many := kinds.get(f"{kind}_errors"))
+        words.several(many, f"{kind} error")
+        for kind in ("connect", "read", "write")
+        if (many := kinds.get(f"{kind}_errors"))
     ]
     parts += [words.several(counted.timed_out, "time-out")] if counted.timed_out else []
     parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]

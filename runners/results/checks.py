@@ -238,9 +238,7 @@ def _together(step: Step) -> Judged:
 def of_comparison(comparison: Comparison) -> Iterator[Check]:
     """Yield the checks of one block of interleaved trials."""
 
-    def check(
-        about: str, ok: bool | None, *measures: Measure, consequence: Consequence = Consequence.NOTES
-    ) -> Check:
+    def check(about: str, ok: bool | None, *measures: Measure, consequence: Consequence = Consequence.NOTES) -> Check:
         return Check(about, ok, consequence, comparison.steps if ok is False else (), measures, comparison.name)
 
     ended = comparison.until and comparison.answered

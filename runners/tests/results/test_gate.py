@@ -184,7 +184,11 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
 
     rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
     found = compared(*rows, baseline=HOSTILE, treatments=(HOSTILE,), values={}, failed={}, left_out=((1, HOSTILE),))
-    text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check("second process of the baseline", False, place=HOSTILE)])
+    text = comment(
+        found,
+        judge(found, [ChangeLimit.parse("p99>+1%")]),
+        [Check("second process of the baseline", False, place=HOSTILE)],
+    )
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
 
 

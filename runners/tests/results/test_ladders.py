@@ -71,7 +71,9 @@ def test_a_knee_below_whose_interval_a_longer_step_missed_is_at_most_that_rate(c
     knee = knee_of(contradicted, "put-lsm")
     assert knee.kind == Kind.BELOW and knee.high_rps == knee.repeated_rps == knee.quoted_rps == 1_500
     assert knee.limit == Limit.LONGER_STEP and not knee.confirmed
-    (check,) = (check for check in checks(Results(contradicted)) if check.about == "rates offered again agree with the knee")
+    (check,) = (
+        check for check in checks(Results(contradicted)) if check.about == "rates offered again agree with the knee"
+    )
     assert check.failed and check.consequence == Consequence.BOUNDS
     assert "1\u202f500/s" in check_words(check) and "rate-step-put-lsm-rates-002" in check.steps
 
