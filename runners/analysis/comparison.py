@@ -103,7 +103,7 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """What is repeated."""
+        """What is repeated: starts of interleaved trials, or runs."""
         return "start" if self.interleaved else "run"
 
     @property
@@ -164,7 +164,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads where it does not decide as this one of the threads that respond."""
+        """Return the CPU time of all threads where it goes another way than `row`, that of the threads that respond."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

@@ -51,19 +51,16 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Return the achieved over the offered rate, less what wrk2 can't offer while it connects; NaN in closed loop."""
-    offered = offered_rps(step)
-    return achieved_rps(step) / (offered * (1 - _connecting_share(step))) if offered else math.nan
+    """Return the achieved over the offered rate, less what wrk2 can't offer while it connects; NaN in closed loop.
 
-
-def _connecting_share(step: Step) -> float:
-    """Return the share of wrk2's load that was not offered: each thread opens a connection every 5 ms (wrk.c)."""
-    record, elapsed_s = step.record, number(step, "elapsed_s")
-    if record.generator.tool != "wrk2" or not elapsed_s > 0:
-        return 0.0
-    connections = (record.connections or 1) / (record.threads or 1)
-    mean_wait_s = WRK2_CALIBRATION_A_CONNECTION_S * (connections - 1) / 2
-    return min(0.5, mean_wait_s / elapsed_s)
+    Each of its threads opens a connection every 5 ms (wrk.c).
+    """
+    record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
+    if record.generator.tool == "wrk2" and elapsed_s > 0:
+        connections = (record.connections or 1) / (record.threads or 1)
+        mean_wait_s = WRK2_CALIBRATION_A_CONNECTION_S * (connections - 1) / 2
+        offered *= 1 - min(0.5, mean_wait_s / elapsed_s)
+    return achieved_rps(step) / offered if offered else math.nan
 
 
 def per_second(step: Step) -> pd.DataFrame:
@@ -133,14 +130,17 @@ def server_cores(step: Step) -> float:
     return _mean(step, "server_cpu_cores")
 
 
-def foreign_cores(step: Step) -> float:
-    """Return the cores that processes besides server and generator kept busy during the load; NaN if not known."""
-    return _mean(step, "foreign_cpu_cores")
+def cpu_us(step: Step) -> float:
+    """Return the CPU time that the server used for a response, in microseconds; NaN if not known."""
+    return server_cores(step) / achieved_rps(step) * 1e6 if achieved_rps(step) > 0 else math.nan
 
 
-def steal_share(step: Step) -> float:
-    """Return the share of all cores that the host took away during the load; NaN if not known."""
-    return _mean(step, "steal_share")
+def used_by_others(step: Step) -> tuple[float, float]:
+    """Return the cores that other processes kept busy during the load, and the share of all that the host took away.
+
+    NaN where not known.
+    """
+    return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
 def _mean(step: Step, column: str) -> float:

@@ -16,6 +16,7 @@ from runners.analysis.counts import RESPONSE as RESPONSE
 from runners.analysis.counts import SERVICE as SERVICE
 from runners.analysis.counts import achieved_rps as achieved_rps
 from runners.analysis.counts import achieved_share as achieved_share
+from runners.analysis.counts import cpu_us as cpu_us
 from runners.analysis.counts import errors as errors
 from runners.analysis.counts import number as number
 from runners.analysis.counts import offered_rps as offered_rps
@@ -118,7 +119,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return what `at` does; None where that percentile of the step may not be quoted."""
+    """Return a percentile (0..1) in microseconds as `at` does; None where it may not be quoted."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
@@ -127,13 +128,6 @@ def samples(step: Step) -> int:
     rows = step.frames["spectrum"]
     counts = rows[rows["kind"] == RESPONSE]["total_count"]
     return int(counts.max()) if len(counts) and not pd.isna(counts.max()) else 0
-
-
-def thin_levels(step: Step) -> list[float]:
-    """Return percentiles (not the maximum) with fewer than ten samples beyond them."""
-    rows = step.frames["percentiles"]
-    rows = rows[(rows["kind"] == RESPONSE) & (rows["percentile"] < 1) & (rows["samples_beyond"] < ENOUGH_BEYOND)]
-    return [float(level) for level in rows["percentile"]]
 
 
 def engine_name(engine: str) -> str:
@@ -153,12 +147,6 @@ def only(steps: list[Step]) -> Step | None:
 def clean(run: Run, engine: str, workload: str) -> Step | None:
     """Return the measurement without a profiler."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
-
-
-def profiled(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the load with the profile of CPU time."""
-    steps = run.find(kind="load", subject=engine, workload=workload, profiled=True)
-    return only([step for step in steps if CPU in step.profiled])
 
 
 def tool(step: Step) -> str:

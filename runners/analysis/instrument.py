@@ -97,12 +97,6 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
     ]
 
 
-def p99_us(step: Step) -> float:
-    """Return the p99 of a round in microseconds; infinite where it is not known, so that quiet rounds come first."""
-    value = facts.at(step, TAIL)
-    return value.value if value is not None else math.inf
-
-
 def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
     """Return the connections and rates at which there are paced floors."""
     return list(dict.fromkeys((floor.connections, floor.rate_rps) for floor in floors if not floor.closed))
@@ -119,7 +113,7 @@ def reference_of(point: dict[str, Floor]) -> Floor | None:
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return what a generator reads above a reference client, over the rounds that both have."""
+    """Return by how much a generator reads more than a reference client, over the rounds that both have."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -129,33 +123,22 @@ FEWEST_REPEATS = 3  # fewer leave the standard deviation one degree of freedom, 
 MEDIAN, TAIL = 0.5, 0.99
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """The smallest difference in the median and in p99 that can be shown, in microseconds."""
+def resolution_us(floor: Step | None, level: float) -> float | None:
+    """Return the smallest difference in the median (`level` 0.5), or in p99, that can be shown against a floor.
 
-    p50_us: float
-    p99_us: float
-
-
-def resolution_of(floor: Step | None) -> Resolution | None:
-    """Return what a floor resolves, by its whole seconds as repeats; None where it tells too little."""
+    In microseconds: by how much two measurements differ in 95 of 100 cases, with the floor's whole seconds as repeats.
+    None where the floor tells too little.
+    """
     if floor is None or not facts.quotable(floor):
         return None
     if (tick_us := timer_tick_us(floor)) is not None:
-        return Resolution(tick_us, tick_us)
+        return tick_us
     seconds = facts.per_second(floor)
     if len(seconds) < FEWEST_REPEATS:
         return None
-    variances = [mean_variance(seconds[column].to_numpy(float)).value for column in ("p50_us", "p99_us")]
-    p50_us, p99_us = (largest_difference_us(variance, len(seconds)) for variance in variances)
-    if not math.isfinite(p50_us + p99_us):
-        return None
-    return Resolution(max(UNIT_US, p50_us), max(UNIT_US, p99_us))
-
-
-def largest_difference_us(variance: float, count: int) -> float:
-    """Bound by how much two measurements differ in 95 of 100 cases, by the variance of `count` values."""
-    return student_reach(2 * variance, count - 1)
+    variance = mean_variance(seconds["p99_us" if level >= TAIL else "p50_us"].to_numpy(float)).value
+    reach_us = student_reach(2 * variance, len(seconds) - 1)
+    return max(UNIT_US, reach_us) if math.isfinite(reach_us) else None
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
@@ -201,12 +184,12 @@ class Stall:
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
-        """Return the requests that the schedule makes wait longer; NaN in closed loop."""
+        """Return how many requests the schedule makes wait longer than that; NaN in closed loop."""
         due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
         return self.rate_rps * sum(due_s)
 
     def counted_above(self, wait_s: float) -> float:
-        """Return the requests that took longer, straight between the rows of its spectrum; NaN where it prints none."""
+        """Return how many requests took longer, interpolated between rows of the spectrum; NaN without a spectrum."""
         if not len(self.waits_s):
             return math.nan
         return float(np.interp(wait_s, self.waits_s, self.counts, left=self.requests, right=0.0))
@@ -298,9 +281,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     measured, least = facts.at(load, level), facts.at(floor, level)
     if measured is None or least is None:
         return False
-    resolved = resolution_of(floor)
-    finest_us = 0.0 if resolved is None else resolved.p99_us if level >= TAIL else resolved.p50_us
-    return not (measured.low > least.high and measured.value - least.value > finest_us)
+    return not (measured.low > least.high and measured.value - least.value > (resolution_us(floor, level) or 0.0))
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
@@ -315,11 +296,6 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
 def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
     """Return whether a percentile is not compared with another's. What an instrument adds to two medians cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
-
-
-def where_taken(floor: Step) -> str:
-    """Return the rate and the connections of a floor, in words."""
-    return f"{words.rate(facts.offered_rps(floor))} on {words.connections(_connections(floor))}"
 
 
 def _good(steps: Iterable[Step], kind: str) -> list[Step]:

@@ -41,7 +41,7 @@ class Bounded:
 
     @property
     def holds_zero(self) -> bool:
-        """Whether a difference is inconclusive: its interval is known and contains zero."""
+        """Whether the interval is known and contains zero."""
         return self.bounded and self.low <= 0 <= self.high
 
     @property
@@ -58,11 +58,9 @@ class Bounded:
         """Return the value and its bounds, less an amount."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
-    def apart_from(self, other: Bounded) -> bool | None:
-        """Return whether the two intervals do not overlap; None where a bound that decides it is not known."""
-        if self.low > other.high or self.high < other.low:
-            return True
-        return False if self.bounded and other.bounded else None
+    def apart_from(self, other: Bounded) -> bool:
+        """Return whether the two intervals do not overlap, by the bounds that are known."""
+        return self.low > other.high or self.high < other.low
 
 
 class Direction(StrEnum):
@@ -94,9 +92,9 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
     return Bounded(value, low, high)
 
 
-def student_reach(variance: float, freedom: int, confidence: float = CONFIDENCE) -> float:
-    """Return half the width of Student's interval of an estimate, by its own variance and the degrees of freedom."""
-    return float(t.ppf((1 + confidence) / 2, freedom)) * math.sqrt(variance)
+def student_reach(variance: float, freedom: int) -> float:
+    """Return half the width of Student's 95 % interval of an estimate, by its variance and degrees of freedom."""
+    return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
 
 
 def geometric_mean(values: Sequence[float]) -> Bounded:

@@ -113,11 +113,18 @@ class Knee:
         return self.high_rps / self.low_rps - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """What a search is after: an objective, a precision, the rates of interest, and the length that confirms."""
+@dataclass(frozen=True)  # without slots, for what is worked out once
+class Search:
+    """A search for the knee of one server between two rates: its steps, and what bounds the knee.
+
+    These bounds are longer steps, among them `other_steps` of other blocks, and a closed loop. `precision`: the width
+    of the interval that is asked for, as a share; `confirm_s`: the length of a step that confirms the knee.
+    """
 
     objective: Objective
+    steps: tuple[RateStep, ...]
+    other_steps: tuple[RateStep, ...] = ()
+    closed_loop_rps: float = math.inf
     precision: float = math.inf
     low_rps: float = 0.0
     high_rps: float = math.inf
@@ -128,25 +135,15 @@ class Aim:
         """The seconds of a step that confirms a knee; a recorded length may be a little shorter."""
         return 0.95 * (self.confirm_s or self.objective.sustained_s)
 
-
-@dataclass(frozen=True)  # without slots, for what is worked out once
-class Search:
-    """Short steps of one server, and what bounds their knee: longer steps of other blocks, and a closed loop."""
-
-    aim: Aim
-    steps: tuple[RateStep, ...]
-    other_steps: tuple[RateStep, ...] = ()
-    closed_loop_rps: float = math.inf
-
     @cached_property
     def short(self) -> list[RateStep]:
         """The steps that are too short to confirm a knee; all of them where no step is."""
-        return [step for step in self.steps if step.length_s < self.aim.long_s] or list(self.steps)
+        return [step for step in self.steps if step.length_s < self.long_s] or list(self.steps)
 
     @cached_property
     def longer(self) -> list[RateStep]:
         """The longer steps that were decided, lowest rate first."""
-        steps = (*(step for step in self.steps if self.aim.long_s <= step.length_s < math.inf), *self.other_steps)
+        steps = (*(step for step in self.steps if self.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
     @property
@@ -167,7 +164,7 @@ class Search:
     @property
     def confirming(self) -> RateStep | None:
         """The highest step of `met` that is long enough to confirm a knee."""
-        return next((step for step in reversed(self.met) if step.length_s >= self.aim.long_s), None)
+        return next((step for step in reversed(self.met) if step.length_s >= self.long_s), None)
 
     @property
     def reached_rps(self) -> float:
@@ -177,20 +174,19 @@ class Search:
     @cached_property
     def estimate(self) -> Knee:
         """The knee by the short steps alone."""
-        aim = self.aim
-        return estimate(self.short, aim.objective, aim.precision, (aim.low_rps, aim.high_rps))
+        return estimate(self.short, self.objective, self.precision, (self.low_rps, self.high_rps))
 
     @cached_property
     def curve(self) -> Curve | None:
         """The posterior of the knee; None without steps."""
-        return self._sustained(curve(self.short, self.aim.objective)) if self.short else None
+        return self._sustained(curve(self.short, self.objective)) if self.short else None
 
     @cached_property
     def lower_curve(self) -> Curve | None:
         """The posterior of a lower bound of the knee, which is that of the knee unless it is known from below only."""
         if not self.short or not self.knee.from_below:
             return self.curve
-        return self._sustained(at_least(self.short, self.aim.objective))
+        return self._sustained(at_least(self.short, self.objective))
 
     @cached_property
     def knee(self) -> Knee:
@@ -206,7 +202,7 @@ class Search:
         )  # fmt: skip
         if not self.longer and (short.kind == Kind.FAILED or not top_rps < (short.high_rps if bounded else math.inf)):
             return self._no_higher_than_met(known)
-        if short.kind == Kind.ABOVE and not short.late and self.aim.high_rps <= top_rps:
+        if short.kind == Kind.ABOVE and not short.late and self.high_rps <= top_rps:
             return replace(known, low_rps=max([short.low_rps, *(step.rps for step in self.met)]))
         if top_rps == math.inf and not bounded:
             return replace(known, low_rps=self.confirming.rps if self.confirming else short.low_rps)
@@ -223,7 +219,7 @@ class Search:
         rps = self.confirming.rps if self.confirming else self._no_higher_than_met(between).rps
         low_rps, high_rps = min(low_rps, rps), max(high_rps, rps)
         return replace(
-            between, rps=rps, low_rps=low_rps, high_rps=high_rps, precise=high_rps / low_rps - 1 <= self.aim.precision,
+            between, rps=rps, low_rps=low_rps, high_rps=high_rps, precise=high_rps / low_rps - 1 <= self.precision,
             limit=limit if high_rps >= top_rps else Limit.SHORT_STEPS,
         )  # fmt: skip
 
@@ -237,7 +233,7 @@ class Search:
         return replace(knee, rps=rps, low_rps=min(knee.low_rps, rps))
 
     def _outcome(self, step: RateStep) -> StepOutcome:
-        return step.outcome(self.aim.objective)
+        return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
         """Return the posterior of the knee of longer steps, from that of short ones and all that bounds it."""
@@ -249,7 +245,7 @@ class Search:
             if self._outcome(step) == StepOutcome.MISSED:
                 side = (math.log(step.rps / step.busy) - below.places) / LONG_JITTER
             else:
-                jitter = SHORTER_JITTER if step.length_s < self.aim.long_s else LONG_JITTER
+                jitter = SHORTER_JITTER if step.length_s < self.long_s else LONG_JITTER
                 side = (below.places - math.log(step.rps)) / jitter
             weights = weights * student_below(side)
         return Curve(below.places, weights / weights.sum())
@@ -261,30 +257,29 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     Below the knee, lower until one meets, then one just above, then the interval is halved. `tried`: rates and outcomes
     of the steps before; a disturbed one is repeated once, and then counts as missed.
     """
-    aim, rates, short = search.aim, [rps for rps, _ in tried], search.estimate
+    rates, short = [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
         return rates[-1]
     met = {rps for rps, outcome in tried if outcome == StepOutcome.MET}
     lost = {rps for rps, outcome in tried if outcome not in DECIDED} - met - {search.missed_rps}
-    missed = {*lost, *(step.rps for step in search.longer if step.outcome(aim.objective) == StepOutcome.MISSED)}
-    top_rps = min([*missed, search.reached_rps, aim.high_rps])
+    missed = {*lost, *(step.rps for step in search.longer if step.outcome(search.objective) == StepOutcome.MISSED)}
+    top_rps = min([*missed, search.reached_rps, search.high_rps])
     met_rps = max((step.rps for step in search.met if step.rps < top_rps), default=math.nan)
     if not words.known(met_rps):
         rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         if missed:  # the further the lowest one missed, the lower
             refuting, least_rps = search.refuting, min(missed)
-            far = (
-                refuting is not None and refuting.rps == least_rps and refuting.bounds(aim.objective)[0] > math.log(FAR)
-            )
+            lowest = refuting if refuting is not None and refuting.rps == least_rps else None
+            far = lowest is not None and lowest.bounds(search.objective)[0] > math.log(FAR)
             rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
-        return _rounded(rps) if aim.low_rps <= rps < math.inf else None
+        return _rounded(rps) if search.low_rps <= rps < math.inf else None
     if short.late or top_rps in lost:
         return None  # what lies above is not known
     if not missed:
         above_rps = min(short.high_rps, JUST_ABOVE * short.rps) if short.kind == Kind.FOUND else math.nan
         if (above_rps := above_rps if above_rps > met_rps else JUST_ABOVE * met_rps) < top_rps:
             return _rounded(above_rps)
-    known = top_rps / met_rps - 1 <= max(NARROW, min(aim.precision, 1.0))
+    known = top_rps / met_rps - 1 <= max(NARROW, min(search.precision, 1.0))
     return None if known or search.knee.kind == Kind.ABOVE else _rounded(math.sqrt(met_rps * top_rps))
 
 

@@ -61,10 +61,6 @@ class Grid:
     us: Floats
     counts: Floats
 
-    @property
-    def length_s(self) -> float:
-        return self.slice_s * len(self.counts)
-
     def at(self, level: float) -> Floats:
         """Return a percentile (0..1) of each slice; NaN where no response came."""
         total = self.counts.sum(axis=1)
@@ -124,7 +120,8 @@ def find(slices: pd.DataFrame) -> Tail | None:
         excess_ms = float((slow[members] * over).sum())
         spikes.append(Spike(max(0.0, stretch[0][0]), end_s, float(longest[members].max()), excess_ms))
     whole_ms = float((slow * over).sum())
-    return Tail(seen.slice_s, seen.length_s, usual, threshold, tuple(spikes), float(slow.sum()), whole_ms)
+    length_s = seen.slice_s * len(seen.counts)
+    return Tail(seen.slice_s, length_s, usual, threshold, tuple(spikes), float(slow.sum()), whole_ms)
 
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"

@@ -7,15 +7,13 @@ at utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from runners.analysis.intervals import Bounded
 from runners.design.block import MOST_UTILISATION
 from runners.readers.run import Step
 from runners.readers.samples import Samples
@@ -32,14 +30,6 @@ SLICE_S = 0.1  # as response times are kept
 DISK_SHARE = 0.05
 
 Windows = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Undisturbed:
-    """Percentiles (microseconds) of the responses outside of the machine's stalls, and the share of time left out."""
-
-    left_out: float
-    percentiles: Mapping[float, Bounded]
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
@@ -99,15 +89,19 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION) -> Undisturbed:
-    """Return the percentiles of a load's `slices`, without the blocks of time that a stall's window touches."""
+def undisturbed(
+    stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
+) -> tuple[dict[float, float], float]:
+    """Return the percentiles (microseconds) of a load's `slices` outside of the stalls' blocks, by level.
+
+    With them comes the share of time left out.
+    """
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
-    gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
+    gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
     samples = Samples(by_value.index.to_numpy(float), by_value.to_numpy(np.int64))
-    levels = LEVELS if samples.total else ()
-    percentiles = {level: Bounded(samples.percentile(level), *samples.bounds(level)) for level in levels}
-    return Undisturbed(float(gone.mean()) if len(gone) else 0.0, percentiles)
+    percentiles = {level: samples.percentile(level) for level in LEVELS if samples.total}
+    return percentiles, float(gone.mean()) if len(gone) else 0.0
 
 
 def outside(
@@ -116,7 +110,7 @@ def outside(
     """Keep the requests whose responses came outside of the stalls' blocks, and return the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
-    gone = dropped(stalls, int(at.max()) + 1 if len(at) else 0, utilisation)
+    gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     return requests[~gone[at]], float(gone.mean()) if len(gone) else 0.0
 
 

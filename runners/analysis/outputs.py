@@ -218,14 +218,12 @@ def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> st
     return None
 
 
-def _value(output: Output, level: float | None) -> float:
-    value = achieved_rps(output) if level is None else output.report.latencies.at(level)
-    return math.nan if value is None else value
-
-
 def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output], alpha: float) -> Row:
     quantity = RATE if level is None else Quantity(name, name, "us")
-    left, right = (np.array([_value(output, level) for output in side]) for side in (a, b))
+    left, right = (
+        np.array([achieved_rps(o) if level is None else o.report.latencies.at(level) for o in side], float)
+        for side in (a, b)
+    )
     digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
     row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
     if len(a) == len(b) == 1 and level is not None:

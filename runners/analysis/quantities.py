@@ -81,10 +81,6 @@ QUANTITIES = {
 }
 #: CPU time where that of the threads that respond is known apart.
 RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
-#: With a quantity's values may come upper bounds of them, under its name and this.
-AT_MOST = " at most"
-#: The percentiles of one load: level (0..1) by name.
-LEVELS = {quantity.name: quantity.level for quantity in OF_LOADS if quantity.level is not None}
 
 
 class Reason(StrEnum):
@@ -192,16 +188,12 @@ class Row:
         }  # fmt: skip
 
 
-def quantities_of(step: Step) -> dict[str, float]:
-    """Return the quantities of one load by name, NaN where not known, and with each latency an upper bound of it."""
-    values = {}
-    for name, level in LEVELS.items():
-        value, most_us = facts.at(step, level), facts.most_us(step, level)
-        values[name] = value.value if value is not None and math.isfinite(most_us) else math.nan
-        values[name + AT_MOST] = most_us
-    achieved_rps = facts.achieved_rps(step)
-    values[CPU] = facts.server_cores(step) / achieved_rps * 1e6 if achieved_rps > 0 else math.nan
-    return values
+def value_of(step: Step, quantity: Quantity) -> float:
+    """Return a quantity of one load; NaN where it is not known, or only a bound of it is."""
+    if quantity.level is not None:
+        value = facts.at(step, quantity.level)
+        return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan
+    return facts.cpu_us(step) if quantity.name == CPU else math.nan
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:

@@ -44,14 +44,6 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
-    """A missed part of an objective (`achieved`, `errors` or a percentile, `p99`), and its share or microseconds."""
-
-    part: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class RateStep:
     """One rate step: offered rate, percentiles by level (infinite where not known), achieved and lost shares of it.
 
@@ -88,7 +80,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> RateStep:
-        """The least without lateness or stalls, which delay a request by no more than their own length."""
+        """The least that is read without lateness or stalls: these delay a request by no more than their own length."""
         least = self.on_time
         if not self.stalled:
             return least
@@ -115,12 +107,11 @@ class RateStep:
         """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
-    def missed(self, objective: Objective) -> tuple[Missed, ...]:
-        """Return the parts of an objective that it missed."""
-        parts = [Missed(ACHIEVED, self.achieved)] if self.achieved < objective.achieved else []
-        limits = objective.latencies
-        parts += [Missed(f"p{level * 100:g}", self.at(level)) for level, us in limits if self.at(level) > us]
-        return (*parts, *([Missed(ERRORS, self.lost)] if self.lost > objective.errors else []))
+    def missed(self, objective: Objective) -> tuple[str, ...]:
+        """Return the parts of an objective that it missed: `achieved`, percentiles such as `p99`, and `errors`."""
+        parts = [ACHIEVED] if self.achieved < objective.achieved else []
+        parts += [f"p{level * 100:g}" for level, us in objective.latencies if self.at(level) > us]
+        return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
         """Return how far it lies from its objective by the part that is furthest, log(p99 / limit)."""
@@ -140,17 +131,15 @@ class RateStep:
 class Point:
     """One rate of a ladder or a search: the step there, its outcome, and the load that it is of.
 
-    `late`: it met although the generator was late, so its latencies are upper bounds. `why_not`: why it is no
-    measurement.
+    `late`: it met although the generator was late, so its latencies are upper bounds.
     """
 
     rate_step: RateStep
     outcome: StepOutcome
     step: Step = field(repr=False)
     samples: float
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[str, ...] = ()
     late: bool = False
-    why_not: str = ""
 
     @property
     def rps(self) -> float:
@@ -198,19 +187,13 @@ def _whole(step: Step, objective: Objective) -> Point:
     levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
     latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
-    # what a late generator has no response to yet is not lost by the server
-    lost = lost_share(step, objective, censored=kept_up(step) is not False)
-    known = achieved if words.known(achieved) else 0.0
-    rate_step = RateStep(facts.offered_rps(step), latencies, known, lost, 0.0, start_of(step), length_s, name=step.name)
-    why_not = ""
-    if unusable(step):
-        why_not = facts.why_not(step)
-    elif not words.known(achieved):
-        why_not = "no rate was recorded"
-    elif lacking := [level for level, _ in objective.latencies if level not in dict(latencies)]:
-        why_not = f"{words.level(lacking[0])} was not recorded"
-    if why_not:
-        return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step), why_not=why_not)
+    rate_step = RateStep(
+        facts.offered_rps(step), latencies, achieved if words.known(achieved) else 0.0, _lost_share(step, objective),
+        start=start_of(step), length_s=length_s, name=step.name,
+    )  # fmt: skip
+    recorded = dict(latencies)
+    if unusable(step) or not words.known(achieved) or any(level not in recorded for level, _ in objective.latencies):
+        return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step))
     if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
         rate_step = outside_stalls(rate_step, machine_stalls.stalls_of(step), step.frames["slices"])
     return _judged(_on_time(rate_step, step), objective, step, facts.samples(step))
@@ -224,11 +207,10 @@ def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -
     if step.achieved < facts.LEAST_ACHIEVED:
         return replace(step, stalled=stalled)
     for busy in BUSY:
-        calm = machine_stalls.undisturbed(stalls, slices, busy)
-        if calm.left_out <= MOST_LEFT_OUT:
-            calm_us = tuple((level, value.value) for level, value in calm.percentiles.items())
-            return replace(step, calm_us=calm_us, busy=busy)
-    return replace(step, stalled=calm.left_out)
+        calm_us, left_out = machine_stalls.undisturbed(stalls, slices, busy)
+        if left_out <= MOST_LEFT_OUT:
+            return replace(step, calm_us=tuple(calm_us.items()), busy=busy)
+    return replace(step, stalled=left_out)
 
 
 def start_of(step: Step) -> int:
@@ -261,12 +243,15 @@ def served_rps(step: Step) -> float:
     return facts.achieved_rps(step) * (1 - refused_share(step))
 
 
-def lost_share(step: Step, objective: Objective, *, censored: bool = True) -> float:
-    """Return the share of the due requests that failed or, with `censored`, had no response beyond those under way."""
+def _lost_share(step: Step, objective: Objective) -> float:
+    """Return the share of the due requests that failed, or had no response beyond those under way.
+
+    What a late generator has no response to yet is not lost by the server.
+    """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s
     under_way = max(float(step.record.connections or 1), within if words.known(within) else 0.0)
-    waiting = max(0.0, facts.number(step, "censored") - under_way) if censored else 0.0
+    waiting = 0.0 if kept_up(step) is False else max(0.0, facts.number(step, "censored") - under_way)
     due = facts.number(step, "scheduled")
     total = failures(step).failed + (waiting if words.known(waiting) else 0.0)
     return total / due if words.known(due) and due else 0.0

@@ -22,12 +22,11 @@ from runners.analysis import counts, facts, quantities
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import LEVELS, OF_LOADS, Reason, Refusal, Row
+from runners.analysis.quantities import OF_LOADS, Reason, Refusal, Row, value_of
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
-from runners.design.objective import CPU
 from runners.readers.run import Run, Step
-from runners.storage.schema import StepRecord, to_document
+from runners.storage.schema import to_document
 
 #: A side of a comparison: what it is called, and its measurements.
 Side = tuple[str, Sequence[Step]]
@@ -104,11 +103,6 @@ def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
 
-def of_steps(a: StepRecord, b: StepRecord) -> Iterator[Differs]:
-    """Yield the fields of the metadata of two steps that differ, settings left aside."""
-    return _differing(to_document(a), to_document(b), STEP)
-
-
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]) -> Iterator[Differs]:
     def at(value: Any, part: str) -> Any:
         return value.get(part) if isinstance(value, Mapping) else None
@@ -150,7 +144,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
         step, *steps = (*left, *right)
-        compared += [of_steps(step.record, other.record) for other in steps]
+        compared += [_differing(to_document(step.record), to_document(other.record), STEP) for other in steps]
     for differs in chain.from_iterable(compared):
         fields.setdefault(differs.field, differs)
     return list(fields.values())
@@ -191,23 +185,16 @@ def _single(sides: Sequence[Side]) -> Iterator[Row]:
 
 
 def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
-    left, right = ([quantities.quantities_of(step) for step in steps] for _, steps in sides)
-    usable = [quantity for quantity in OF_LOADS if all(_known(run, quantity.name) for run in (*left, *right))]
-    names, alpha = (sides[0][0], sides[1][0]), quantities.ALPHA / len(usable) if usable else math.nan
-    for quantity in usable:
-        a, b = (np.array([run[quantity.name] for run in side]) for side in (left, right))
-        blur = quantities.resolution(quantity, a, b)
+    names = sides[0][0], sides[1][0]
+    values = [(q, [np.array([value_of(step, q) for step in steps]) for _, steps in sides]) for q in OF_LOADS]
+    usable = [(quantity, a, b) for quantity, (a, b) in values if all(0 < value < math.inf for value in (*a, *b))]
+    for quantity, a, b in usable:
+        blur, alpha = quantities.resolution(quantity, a, b), quantities.ALPHA / len(usable)
         row = quantities.welch(quantity, names, np.log(a), np.log(b), alpha, margin, blur)
         refused: tuple[Refusal, ...] = ()
-        if quantity.name == CPU:
+        if quantity.level is None:
             cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]
             refused = tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold)
         elif row.decided:
-            refused = refusals(LEVELS[quantity.name], *sides)
+            refused = refusals(quantity.level, *sides)
         yield replace(row, refused=refused)
-
-
-def _known(run: dict[str, float], name: str) -> bool:
-    """Return whether a run has a value of a quantity, and not only bounds of it."""
-    value = run.get(name, math.nan)
-    return math.isfinite(value) and value > 0 and run.get(name + quantities.AT_MOST, value) == value

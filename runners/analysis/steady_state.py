@@ -61,8 +61,10 @@ def steadiness(step: Step) -> Steadiness:
     signals = _signals(step, times, medians, seconds["completed"].to_numpy(float))
     begins = {name: _steady_from(values, least) for name, (values, least) in signals.items()}
     changing, latest = [name for name, begin in begins.items() if begin > count // 2], max(begins.values())
-    if not changing and _has_trend(medians[latest:]):
-        changing = [MEDIAN]
+    rest = medians[latest:]
+    if not changing and len(rest) >= FEWEST_SECONDS and abs(_drift(rest)) > DRIFT:
+        p_value = float(kendalltau(np.arange(len(rest)), rest).pvalue)
+        changing = [MEDIAN] if p_value < LEVEL else []  # NaN, of a constant series, is no trend
     return Steadiness(not changing, None if changing else float(times[latest]), count, drift, tuple(changing))
 
 
@@ -113,13 +115,6 @@ def _drift(medians: Floats) -> float:
     return slope * (len(medians) - 1) / float(np.median(medians))
 
 
-def _has_trend(medians: Floats) -> bool:
-    if len(medians) < FEWEST_SECONDS or abs(_drift(medians)) <= DRIFT:
-        return False
-    p_value = float(kendalltau(np.arange(len(medians)), medians).pvalue)
-    return p_value < LEVEL  # NaN, for a constant series, is no trend
-
-
 SETTLED_CORES = 0.1  # a server that is warm compiles now and then too
 _END_S = 1.0
 
@@ -165,10 +160,11 @@ class Change:
     p_value: float
 
 
-def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> list[Change]:
+def changes(values: Sequence[float] | Floats) -> list[Change]:
     """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Where nothing changed, a share of `level` of all series has some all the same.
+    Where nothing changed, a share of CHANGE_LEVEL of all series has some all the same. The interval of a ratio is that
+    of the bootstrap's percentiles.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -179,23 +175,27 @@ def changes(values: Sequence[float] | Floats, level: float = CHANGE_LEVEL) -> li
     while parts:
         left, right = parts.pop()
         split, p_value = _best_split(logs[left:right], chance)
-        if split is not None and p_value <= level:
+        if split is not None and p_value <= CHANGE_LEVEL:
             edges[left + split] = p_value
             parts += [(left, left + split), (left + split, right)]
+
+    def shift(before: Floats, after: Floats, axis: int = -1) -> Floats:
+        return np.asarray(np.median(after, axis=axis) - np.median(before, axis=axis))
+
     bounds = [0, *sorted(edges), len(logs)]
     changes = []
     for left, at, right in zip(bounds, bounds[1:-1], bounds[2:], strict=False):
-        before, after = logs[left:at], logs[at:right]
-        shift = float(np.median(after) - np.median(before))
-        if abs(shift) >= np.log1p(SMALLEST):
-            low, high = _interval(before, after, chance)
-            was, became = float(np.exp(np.median(before))), float(np.exp(np.median(after)))
-            changes.append(Change(at, was, became, float(np.exp(shift)), low, high, edges[at]))
+        sides = logs[left:at], logs[at:right]
+        if abs(shift(*sides)) >= np.log1p(SMALLEST):
+            ends = bootstrap(sides, shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance).confidence_interval
+            was, became = (float(np.exp(np.median(side))) for side in sides)
+            ratio, low, high = (float(np.exp(end)) for end in (shift(*sides), ends.low, ends.high))
+            changes.append(Change(at, was, became, ratio, low, high, edges[at]))
     return changes
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return where a further figure lies with 95 % if nothing changed, on logarithms; None with too few.
+    """Return the range that holds the next figure with 95 % if nothing changed, by logarithms; None of too few figures.
 
     G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
     """
@@ -228,16 +228,6 @@ def _gains(rows: Floats) -> Floats:
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
     gains: Floats = away**2 * count / (left * (count - left))
     return gains
-
-
-def _interval(before: Floats, after: Floats, chance: np.random.Generator) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of the ratio of the two medians."""
-
-    def shift(before: Floats, after: Floats, axis: int) -> Floats:
-        return np.asarray(np.median(after, axis=axis) - np.median(before, axis=axis))
-
-    result = bootstrap((before, after), shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance)
-    return float(np.exp(result.confidence_interval.low)), float(np.exp(result.confidence_interval.high))
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
-    """Return the starts that have the baseline and another treatment, and none that is infinite."""
+    """Return the starts that have a value of the baseline and of another treatment, and no infinite one."""
     return [
         start
         for start in starts

@@ -143,7 +143,8 @@ def kept_up_to(step: Step) -> float:
 
 def busy_elsewhere(step: Step) -> bool:
     """Return whether other processes, or other guests of the host, had much of the processor during a load."""
-    return counts.foreign_cores(step) > FOREIGN_LIMIT_CORES or counts.steal_share(step) > STEAL_LIMIT
+    foreign_cores, steal_share = counts.used_by_others(step)
+    return foreign_cores > FOREIGN_LIMIT_CORES or steal_share > STEAL_LIMIT
 
 
 def withheld(step: Step) -> frozenset[Aspect]:
@@ -271,34 +272,27 @@ def in_short(step: Step) -> str:
 
 def disturbance(step: Step) -> str:
     """Return in words what else the machine did during a load."""
-    parts = []
-    if counts.foreign_cores(step) > FOREIGN_LIMIT_CORES:
-        parts.append(f"other processes kept {counts.foreign_cores(step):.2f} cores busy")
-    if counts.steal_share(step) > STEAL_LIMIT:
-        parts.append(f"the host took {words.percent(counts.steal_share(step))} of the cores away")
-    tries = step.record.tries
+    (foreign_cores, steal_share), tries = counts.used_by_others(step), step.record.tries
+    parts = [f"other processes kept {foreign_cores:.2f} cores busy"] if foreign_cores > FOREIGN_LIMIT_CORES else []
+    parts += [f"the host took {words.percent(steal_share)} of the cores away"] if steal_share > STEAL_LIMIT else []
     again = f", measured {words.count(tries)} times" if tries > 1 else ""
     return f"disturbed: {words.listed(parts) or 'the machine stalled'}{again}"
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
     """Return how many requests failed, and how. The first kind is the one that decides."""
-    counted = failures(step)
+    counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     noun = "response" if seen is Cause.REFUSED else "request"
-    parts = []
-    if counted.protocol:
-        parts.append(f"{words.several(counted.protocol, 'response')} of another protocol")
-    kinds = counts.errors(step)
-    for kind in ("connect", "read", "write"):
-        if many := kinds.get(f"{kind}_errors", 0.0):
-            parts.append(f"{words.several(many, f'{kind} error')}")
-    if counted.timed_out:
-        parts.append(f"{words.several(counted.timed_out, 'time-out')}")
-    codes = counts.refused_by_status(step)
+    parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []
+    parts += [
+        words.several(many, f"{kind} error")
+        for kind in ("connect", "read", "write")
+        if (many := kinds.get(f"{kind}_errors"))
+    ]
+    parts += [words.several(counted.timed_out, "time-out")] if counted.timed_out else []
     parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]
-    if counted.refused and not codes:
-        parts.append(f"{words.count(counted.refused)} with an error status")
+    parts += [f"{words.count(counted.refused)} with an error status"] if counted.refused and not codes else []
     text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text

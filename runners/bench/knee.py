@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Literal
 
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Aim, Kind, Knee, Search
+from runners.analysis.knee import Kind, Knee, Search
 from runners.analysis.knee_curve import ratio
 from runners.analysis.rate_steps import StepOutcome, points, served_rps
 from runners.bench.fixture import DURATION_S, WARMUP_S, Fixture, NoFigure, Result, Row, Say
@@ -79,8 +79,10 @@ def search(
         loads = [step for step in own if step.kind == RATE_STEP]
         steps = tuple(point.rate_step for load in loads for point in points(load, objective))
         closed_rps = max(served_rps(step) for step in own if step.kind == PROBE)
-        aim = Aim(objective, low_rps=limits_rps[0], high_rps=limits_rps[1], confirm_s=block.confirm_s)
-        searches[name] = Search(aim, steps, closed_loop_rps=closed_rps)
+        searches[name] = Search(
+            objective, steps, closed_loop_rps=closed_rps, low_rps=limits_rps[0], high_rps=limits_rps[1],
+            confirm_s=block.confirm_s,
+        )  # fmt: skip
     return searches
 
 

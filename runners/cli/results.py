@@ -269,20 +269,18 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     """Show where figures changed their level over the runs.
 
-    The runs are those below ROOTS, this project's unless given. Figures are latencies, throughputs, and the shares of
-    frames in profiles; one on one class of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for
-    wrong usage.
+    The runs are those below ROOTS, this project's unless given. Figures are latencies and throughputs; one on one class
+    of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
     """
     from runners.readers.history import open_history
     from runners.report.sections import trend_lines
     from runners.results.answer import as_json as typed_json
-    from runners.results.trends import frame_trends, trends
+    from runners.results.trends import trends
     from runners.storage.run_folder import REFERENCE, RUNS
 
     past = open_history(roots or (RUNS, REFERENCE))
     _passed_over(past.unreadable)
-    measured, runs = past.query("FROM measurements"), past.query("FROM runs")
-    series = [*trends(measured, runs), *frame_trends(past.query("FROM frame_shares"), measured, runs)]
+    series = trends(past.query("FROM measurements"), past.query("FROM runs"))
     alerts = [trend for trend in series if trend.worse_within(within)]
     looked = sum(not trend.why_not for trend in series)
     summary = (

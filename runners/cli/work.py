@@ -42,7 +42,6 @@ from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.exports import comparison_page
-from runners.report.fixed_rate import cpu_us
 from runners.report.flamegraph import stacks_of
 from runners.report.report import replace_file
 from runners.results.ladders import Ladder
@@ -216,7 +215,7 @@ def _load_json(step: Step) -> dict[str, Any]:
             for level, bounded in percentiles.items()
             if bounded is not None
         },
-        "server_cpu_us_a_request": words.finite(cpu_us(step)) if validity.may_quote(step, Aspect.CPU) else None,
+        "server_cpu_us_a_request": words.finite(facts.cpu_us(step)) if validity.may_quote(step, Aspect.CPU) else None,
         "left_out": list(step.record.server.left_out),
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from runners import words
 from runners.analysis import facts
 from runners.analysis import knee as knees
 from runners.analysis.interleaved import comparison
-from runners.analysis.knee import Aim, Kind, Knee, Search, rate_interval
+from runners.analysis.knee import Kind, Knee, Search, rate_interval
 from runners.analysis.rate_steps import RateStep, StepOutcome, points, served_rps
 from runners.design.block import FEWEST_STARTS, Interleaved
 from runners.design.ladder import (
@@ -144,7 +144,7 @@ class _ServerSearch:
 
     @property
     def known(self) -> Search:
-        return Search(_aim(self.block), tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)))
+        return _known(self.block, self.steps, self.closed)
 
     def begin(self, closed: Step) -> None:
         """Begin a start, with the rates of the one before unless its closed loop is far faster or slower than they."""
@@ -170,8 +170,11 @@ class _ServerSearch:
             self.rates = knees.next_rates(self.steps, block.objective, BATCH, *limits_rps)
 
 
-def _aim(block: KneeSearch) -> Aim:
-    return Aim(block.objective, block.precision, block.low_rps, block.high_rps, block.confirm_s)
+def _known(block: KneeSearch, steps: Sequence[RateStep], closed: Sequence[Step]) -> Search:
+    return Search(
+        block.objective, tuple(steps), closed_loop_rps=max(map(served_rps, closed)), precision=block.precision,
+        low_rps=block.low_rps, high_rps=block.high_rps, confirm_s=block.confirm_s,
+    )  # fmt: skip
 
 
 def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
@@ -231,11 +234,11 @@ def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> Lad
     """Return the base that the steps of a search give for one of its servers; None without steps on it."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
-    rate_steps = tuple(rate_step for load in loads for rate_step in _rate_steps(load, block))
+    rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]
     closed = [step for step in own if step.kind == PROBE]
     if not rate_steps or not closed:
         return None
-    return _base(Search(_aim(block), rate_steps, closed_loop_rps=max(map(served_rps, closed))).knee, closed[-1])
+    return _base(_known(block, rate_steps, closed).knee, closed[-1])
 
 
 def _spent_s(steps: Sequence[Step]) -> float:

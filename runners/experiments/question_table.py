@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from runners.errors import LabError
-from runners.results.answer import Answering, Asked, Changes, Question, Verdict
+from runners.results.answer import Answering, Asked, Question, Verdict
 from runners.storage.run_folder import REFERENCE
 
 TABLE = Path(__file__).with_name("questions.toml")
@@ -21,34 +21,17 @@ TABLE = Path(__file__).with_name("questions.toml")
 Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "published"]
 
 
-class Criterion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of the table: the fields of a Question, and its primary quantity, the margin that matters, a useful width.
-
-    `headline`: whether it stands for its experiment in README.md, and first for the author of its report.
-    """
+class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A row of the table: a question, its primary quantity, the margin that matters, and a useful width."""
 
     quantity: str
     margin: float
     width: float
     design: Design
-    text: str = ""
-    claim: str = ""
-    line: int = 0
-    cores: int = 1
-    yes: str = ""
-    no: str = ""
-    means: str = ""
-    overturned_by: str = ""
-    claimed: Verdict | None = None
-    changes: Changes | None = None
-    headline: bool = False
 
     @property
     def decides(self) -> Criterion:
-        return Criterion(self.quantity, self.margin, self.width, self.design)
-
-    def question(self, key: str) -> Question:
-        return Question(key, *msgspec.structs.astuple(self)[4:])
+        return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
 
 @cache
@@ -63,7 +46,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
     """Return the questions of an experiment from the table, with the functions that answer them, in their order."""
     rows = criteria()[number]
-    return tuple(Asked(rows[key].question(key), answer) for key, answer in answering.items())
+    return tuple(Asked(msgspec.structs.replace(rows[key], key=key), answer) for key, answer in answering.items())
 
 
 NOT_MEASURED = "not measured"

@@ -34,9 +34,7 @@ COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # which file belongs to which step
 _ARCHIVED = "_archived"  # rows of archives
 #: Views over the frames, with what each generator printed; those that other views need are made at once.
-FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles", "frames")
-#: Frames that take less than this share of the time say nothing of where it goes.
-LEAST_SHARE = 0.005
+FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
     for frame in FRAMES if not step_folders else NEEDED:
         _frame_view(connection, frame, step_folders)
     for view, sql in _FORM["views"].items():
-        connection.execute(f"CREATE VIEW {view} AS {sql.replace('LEAST_SHARE', str(LEAST_SHARE))}")
+        connection.execute(f"CREATE VIEW {view} AS {sql}")
     return History(connection, tuple(unreadable), tuple(step_folders))
 
 

@@ -14,7 +14,6 @@ from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import Outcome
 from runners.errors import printable
 from runners.readers.run import Step
-from runners.report.fixed_rate import cpu_us
 from runners.report.sentences import effect_words, needed_words
 from runners.report.tables import Markdown, Table, bold, escape, table
 from runners.results.conclusion import Conclusion
@@ -85,7 +84,7 @@ def _line(name: str, text: str) -> str:
 
 
 def _cpu(step: Step) -> str:
-    used_us = cpu_us(step)
+    used_us = facts.cpu_us(step)
     if not words.known(used_us):
         return "not known: the lab did not start the server"
     return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

@@ -121,7 +121,7 @@ class Document:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was unusual before the run; other work that was over before the loads is left out."""
-        quiet = any(check.about.value == "quiet machine" and check.ok for check in self.conclusion.checks)
+        quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
             words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 
 from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.quantities import quantities_of
 from runners.analysis.steady_state import steadiness
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.session import LOCK, PROFILED_RATE_STEP
@@ -59,7 +58,7 @@ def loads_table(results: Results) -> Table | None:
         (
             f"{facts.title(step)}{CHANGING * (step.name in changing)}{PROFILED * bool(step.profiled)}",
             words.rate(facts.achieved_rps(step)), words.count(sum(facts.errors(step).values())),
-            *(percentile(step, results.run, level) for level in LEVELS), words.latency(quantities_of(step)["cpu_us"]),
+            *(percentile(step, results.run, level) for level in LEVELS), words.latency(facts.cpu_us(step)),
         )
         for step in loads
     )  # fmt: skip
@@ -263,7 +262,7 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
     """Return CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
-    used_us = cpu_us(clean) if clean is not None else cpu_us(step) * (1 - own)
+    used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)
     if not math.isfinite(used_us) or shares.empty:
         return None
     rows = shares[shares["category"] != "profiler"][["category", "share"]].copy()
@@ -287,11 +286,6 @@ def rate_rps(step: Step) -> float:
     """Return the offered rate of a step, to sort by; 0 for a closed loop."""
     offered_rps = facts.offered_rps(step)
     return offered_rps if math.isfinite(offered_rps) else 0.0
-
-
-def cpu_us(step: Step) -> float:
-    """Return CPU time of the server per request, in microseconds; NaN where it was not recorded."""
-    return quantities_of(step)["cpu_us"]
 
 
 @style.styled

@@ -356,7 +356,10 @@ def is_own(floor: Step, loads: Sequence[Step]) -> bool:
 
 def floor_label(floor: Step, loads: Sequence[Step]) -> str:
     """Return what a legend says of a floor: of one that was taken elsewhere, at which rate."""
-    return "instrument floor (noop)" if is_own(floor, loads) else f"instrument floor at {instrument.where_taken(floor)}"
+    if is_own(floor, loads):
+        return "instrument floor (noop)"
+    where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
+    return f"instrument floor at {where}"
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:

@@ -187,7 +187,7 @@ def chosen(steps: Sequence[Step]) -> list[Step]:
     lead = _lead(instrument.floors(steps))
     groups = [floor.good for floor in lead[2].values()] if lead else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
-    return [min(group, key=instrument.p99_us) for group in shown if group]
+    return [min(group, key=lambda step: facts.most_us(step, 0.99)) for group in shown if group]
 
 
 def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:

@@ -44,7 +44,7 @@ def validity_line(checks: Sequence[Check]) -> str:
     passed = sum(bool(check.ok) for check in known)
     failed = f" and {words.count(len(known) - passed)} failed" if passed < len(known) else ""
     text = f"{words.several(len(known), 'check')}: {words.count(passed)} passed{failed}"
-    unknown = list(dict.fromkeys(check.about.value for check in checks if check.ok is None))
+    unknown = list(dict.fromkeys(check.about for check in checks if check.ok is None))
     missing = f"; {words.count(len(unknown))} more could not be made ({', '.join(unknown)})" if unknown else ""
     return words.sentence(text + missing)
 

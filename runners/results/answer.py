@@ -14,6 +14,8 @@ from enum import Enum, StrEnum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from runners.analysis.intervals import Bounded
     from runners.readers.run import Step
@@ -154,17 +156,16 @@ class Needed(StrEnum):
     SUCCESSES = "responses that succeed"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
     `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
     `yes`, `no`: a sentence for each verdict; `means`: what follows from it. `cores`: so many the server needs for it.
-    `headline`: it is the main one of its experiment.
+    `headline`: it stands for its experiment in README.md, and first for the author of its report.
     """
 
-    key: str
-    text: str
+    key: str = ""
+    text: str = ""
     claim: str = ""
     line: int = 0
     cores: int = 1

@@ -31,42 +31,11 @@ FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 MOST_CARRY_OVER = 0.05
 
 
-class About(StrEnum):
-    """The condition that is checked."""
-
-    COMPLETE = "run complete"
-    READABLE = "raw files read"
-    ACHIEVED = "offered rate achieved"
-    FAILED = "failed responses"
-    SAMPLES = "samples"
-    KEPT_UP = "generator kept up"
-    LIMIT = "generator not at its limit"
-    FLOOR = "instrument floor"
-    ONE_SECOND = "p99 of more than one second"
-    STEADY = "steady loads"
-    WARM = "JIT compilation done"
-    TRANSPORT = "native transport"
-    PROFILE_SAMPLES = "samples of the profiles"
-    PROFILE_RATE = "rate kept while profiled"
-    PROFILER_SHARE = "profiler's own share"
-    MACHINE = "quiet machine"
-    SENTINEL = "machine as usual"
-    DATA = "data in the store"
-    STARTS = "starts"
-    CONTROL = "second process of the baseline"
-    UTILISATION = "utilisation of the servers"
-    CPU_GROUPS = "CPU groups of equal weight"
-    CARRY_OVER = "carry-over from request to request"
-    PROBES = "generator on time in the probes of ladders"
-    KNEE_AGAIN = "rates offered again agree with the knee"
-    FASTER = "no load faster than a server that does nothing"
-    GENERATORS = "generators found"
-    JDK = "JDK of the report found"
-    TOGETHER = "generators began together"
-
-
-#: What touches only answers that quote response times.
-OF_LATENCY = (About.SAMPLES, About.ONE_SECOND, About.STEADY, About.FASTER)
+#: Checks of the response times of loads: they touch only answers that quote some.
+SAMPLES, ONE_SECOND, STEADY = "samples", "p99 of more than one second", "steady loads"
+FASTER = "no load faster than a server that does nothing"
+OF_LATENCY = (SAMPLES, ONE_SECOND, STEADY, FASTER)
+FAILED, KEPT_UP, LIMIT = "failed responses", "generator kept up", "generator not at its limit"
 
 
 class Consequence(StrEnum):
@@ -79,9 +48,12 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check. `ok` is None where the run does not tell; `steps` failed it; `measures` decided it."""
+    """One check of the condition `about`. `ok` is None where the run does not tell; `steps` failed; `measures` decided.
 
-    about: About
+    `place`: the block of interleaved trials that it is of.
+    """
+
+    about: str
     ok: bool | None
     consequence: Consequence = Consequence.NOTES
     steps: tuple[str, ...] = ()
@@ -95,34 +67,36 @@ class Check:
 
 def checks(results: Results) -> tuple[Check, ...]:
     """Return every check of a run that has steps to look at."""
-    run = results.run
+    run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
-    rounds = run.find(kind="round")
-    loaded = [*clean, *run.find(kind="floor"), *rounds, *(loop.step for loop in results.loops)]
+    rounds, floors = run.find(kind="round"), run.find(kind="floor")
+    loaded = [*clean, *floors, *rounds, *(loop.step for loop in results.loops)]
     offered = [step for step in (*clean, *rounds) if math.isfinite(facts.offered_rps(step))]
+    sentinel = run.manifest.get("sentinel")  # runs made before there was one have none
+    stages = [loop.stage for loop in results.loops]
     all_checks = [
         _complete(run),
-        _over(About.READABLE, run.steps, lambda step: (not step.unreadable, None), Consequence.EXCLUDES),
-        _over(About.ACHIEVED, offered, _achieved, Consequence.EXCLUDES),
-        _over(About.FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, Consequence.EXCLUDES),
-        _over(About.SAMPLES, clean, _samples, Consequence.NOTES),
-        _over(About.KEPT_UP, [*clean, *run.find(kind="floor"), *rounds], _kept_up, Consequence.BOUNDS),
-        _over(About.ONE_SECOND, clean, _one_second, Consequence.NOTES),
-        _over(About.STEADY, clean, _steady, Consequence.EXCLUDES),
-        _over(About.WARM, clean, _warm, Consequence.EXCLUDES),
-        _over(About.TRANSPORT, loaded, _transport, Consequence.NOTES),
-        _over(About.PROFILE_SAMPLES, profiled, _profile_samples, Consequence.NOTES),
-        _over(About.PROFILE_RATE, profiled, _achieved, Consequence.EXCLUDES),
-        _over(About.PROFILER_SHARE, profiled, _profiler_share, Consequence.NOTES),
-        _over(About.MACHINE, loaded, _quiet, Consequence.NOTES),
-        _sentinel(run),
-        _over(About.DATA, clean, _data, Consequence.EXCLUDES),
-        _over(About.FASTER, clean, lambda step: _faster(step, run), Consequence.EXCLUDES),
-        _over(About.TOGETHER, [step for step in run.steps if step.record.shares], _together, Consequence.EXCLUDES),
+        _over("raw files read", run.steps, lambda step: (not step.unreadable, None), excludes),
+        _over("offered rate achieved", offered, _achieved, excludes),
+        _over(FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, excludes),
+        _over(SAMPLES, clean, _samples),
+        _over(KEPT_UP, [*clean, *floors, *rounds], _kept_up, bounds),
+        _over(ONE_SECOND, clean, _one_second),
+        _over(STEADY, clean, _steady, excludes),
+        _over("JIT compilation done", clean, _warm, excludes),
+        _over("native transport", loaded, _transport),
+        _over("samples of the profiles", profiled, _profile_samples),
+        _over("rate kept while profiled", profiled, _achieved, excludes),
+        _over("profiler's own share", profiled, _profiler_share),
+        _over("quiet machine", loaded, _quiet),
+        Check("machine as usual", sentinel.get("ok"), steps=("sentinel",)) if sentinel else None,
+        _over("data in the store", clean, _data, excludes),
+        _over(FASTER, clean, lambda step: _faster(step, run), excludes),
+        _over("generators began together", [step for step in run.steps if step.record.shares], _together, excludes),
         *(check for comparison in results.comparisons for check in of_comparison(comparison)),
         *_of_ladders(results),
         _generators(results),
-        _jdk(results),
+        Check("JDK of the report found", "after" in stages, excludes) if stages else None,
     ]
     return tuple(check for check in all_checks if check is not None)
 
@@ -132,7 +106,7 @@ Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
-    about: About, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence
+    about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
 ) -> Check | None:
     """Return one check over several steps: it fails if a step does, and is unknown if all are; None without steps."""
     judged = [(step, *judge(step)) for step in steps]
@@ -154,7 +128,7 @@ def _complete(run: Run) -> Check:
     steps = (step for step in run.steps if step.kind not in in_its_section and not step.record.own_section)
     bad = [step for step in steps if unusable(step)]
     ok = run.manifest.get("status") == "complete" and not run.unfinished and not bad
-    return Check(About.COMPLETE, ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
+    return Check("run complete", ok, Consequence.EXCLUDES, (*(step.name for step in bad), *run.unfinished))
 
 
 def _achieved(step: Step) -> Judged:
@@ -173,8 +147,10 @@ def _failed(step: Step) -> Judged:
 
 
 def _samples(step: Step) -> Judged:
-    thin = [level for level in facts.thin_levels(step) if level <= 0.99]
-    return bool(facts.samples(step)) and not thin, Measure(label_of(step), facts.samples(step), Unit.COUNT)
+    rows = step.frames["percentiles"]
+    to_p99 = rows[(rows["kind"] == facts.RESPONSE) & (rows["percentile"] <= 0.99)]
+    enough = not (to_p99["samples_beyond"] < facts.ENOUGH_BEYOND).any()
+    return bool(facts.samples(step)) and enough, Measure(label_of(step), facts.samples(step), Unit.COUNT)
 
 
 def _kept_up(step: Step) -> Judged:
@@ -228,18 +204,12 @@ def _quiet(step: Step) -> Judged:
     """Judge what other processes and other virtual machines used of the cores during a load."""
     if step.frames["telemetry"].empty:
         return None, None
-    steal, foreign = counts.steal_share(step), counts.foreign_cores(step)
-    if foreign > FOREIGN_LIMIT_CORES:
-        return False, Measure(f"{label_of(step)}: used by others", foreign, Unit.CORES)
-    if steal > STEAL_LIMIT:
-        return False, Measure(f"{label_of(step)}: steal", steal, Unit.SHARE)
+    foreign_cores, steal_share = counts.used_by_others(step)
+    if foreign_cores > FOREIGN_LIMIT_CORES:
+        return False, Measure(f"{label_of(step)}: used by others", foreign_cores, Unit.CORES)
+    if steal_share > STEAL_LIMIT:
+        return False, Measure(f"{label_of(step)}: steal", steal_share, Unit.SHARE)
     return True, None
-
-
-def _sentinel(run: Run) -> Check | None:
-    """Check the sentinel; runs made before there was one have none."""
-    sentinel = run.manifest.get("sentinel")
-    return Check(About.SENTINEL, sentinel.get("ok"), Consequence.NOTES, ("sentinel",)) if sentinel else None
 
 
 def _data(step: Step) -> Judged:
@@ -251,11 +221,11 @@ def _data(step: Step) -> Judged:
 def _faster(step: Step, run: Run) -> Judged:
     """Judge whether a server is faster than one that does nothing, beyond what the instrument resolves."""
     floor = instrument.own_floor(run.steps, step)
-    resolved = instrument.resolution_of(floor)
+    resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
-    if resolved is None or own is None or least is None:
+    if resolved_us is None or own is None or least is None:
         return None, None
-    faster = own.high < least.low and least.value - own.value > resolved.p50_us
+    faster = own.high < least.low and least.value - own.value > resolved_us
     measure = Measure(label_of(step), own.value, Unit.LATENCY_US).against(Measure("", least.value, Unit.LATENCY_US))
     return not faster, measure
 
@@ -268,38 +238,38 @@ def _together(step: Step) -> Judged:
 def of_comparison(comparison: Comparison) -> Iterator[Check]:
     """Yield the checks of one block of interleaved trials."""
 
-    def check(about: About, ok: bool | None, consequence: Consequence, *measures: Measure) -> Check:
+    def check(about: str, ok: bool | None, *measures: Measure, consequence: Consequence = Consequence.NOTES) -> Check:
         return Check(about, ok, consequence, comparison.steps if ok is False else (), measures, comparison.name)
 
     ended = comparison.until and comparison.answered
     whole = not comparison.left_out and (ended or len(comparison.starts) >= comparison.planned)
-    used = Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned)
-    yield check(About.STARTS, whole, Consequence.NOTES, used)
+    yield check("starts", whole, Measure("starts", len(comparison.starts), Unit.COUNT).out_of(comparison.planned))
     if comparison.failing:
         shares = comparison.failing.items()
         failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
-        yield check(About.FAILED, False, Consequence.EXCLUDES, *failing)
+        yield check(FAILED, False, *failing, consequence=Consequence.EXCLUDES)
     if limited := {name for row in comparison.rows for name in row.at_least}:
-        reached = ((facts.engine_name(name), comparison.values[THROUGHPUT, name]) for name in sorted(limited))
-        yield check(
-            About.LIMIT, False, Consequence.BOUNDS, *(Measure(name, max(of), Unit.RATE_RPS) for name, of in reached)
+        reached = (
+            Measure(facts.engine_name(name), max(comparison.values[THROUGHPUT, name]), Unit.RATE_RPS)
+            for name in sorted(limited)
         )
+        yield check(LIMIT, False, *reached, consequence=Consequence.BOUNDS)
     elif comparison.late and comparison.form != Form.SLICES:
         late = Measure("loads", len(comparison.late), Unit.COUNT).out_of(len(comparison.starts))
-        yield check(About.KEPT_UP, False, Consequence.BOUNDS, late)
+        yield check(KEPT_UP, False, late, consequence=Consequence.BOUNDS)
     control = next((row for row in comparison.control if row.quantity.name == comparison.primary), None)
     if control is not None:
         change = Measure.of(control.quantity.label, control.relative, Unit.CHANGE)
-        yield check(About.CONTROL, comparison.trusted, Consequence.EXCLUDES, change)
+        yield check("second process of the baseline", comparison.trusted, change, consequence=Consequence.EXCLUDES)
     if math.isfinite(comparison.utilisation):
         share = Measure("of what the servers reach", comparison.utilisation, Unit.SHARE)
-        yield check(About.UTILISATION, comparison.utilisation <= MOST_UTILISATION, Consequence.NOTES, share)
+        yield check("utilisation of the servers", comparison.utilisation <= MOST_UTILISATION, share)
     if comparison.cpu_groups:
-        yield check(About.CPU_GROUPS, comparison.cpu_groups == EQUAL or None, Consequence.NOTES)
+        yield check("CPU groups of equal weight", comparison.cpu_groups == EQUAL or None)
     if comparison.carried_over:
         target, shift = max(comparison.carried_over.items(), key=lambda item: abs(item[1]))
         change = Measure(f"after {facts.engine_name(target)}", shift, Unit.CHANGE)
-        yield check(About.CARRY_OVER, abs(shift) <= MOST_CARRY_OVER, Consequence.NOTES, change)
+        yield check("carry-over from request to request", abs(shift) <= MOST_CARRY_OVER, change)
 
 
 def _of_ladders(results: Results) -> Iterator[Check]:
@@ -309,13 +279,13 @@ def _of_ladders(results: Results) -> Iterator[Check]:
     late = [point for point in judged if point.outcome == StepOutcome.GENERATOR]
     counted = Measure("", len(late), Unit.COUNT).out_of(len(judged))
     names = tuple(dict.fromkeys(point.step.name for point in late))
-    yield Check(About.PROBES, not late, Consequence.BOUNDS, names, (counted,))
+    yield Check("generator on time in the probes of ladders", not late, Consequence.BOUNDS, names, (counted,))
     searched = [(ladder, ladder.knee) for ladder in results.ladders if ladder.search and ladder.knee]
     if searched:
         bounded = [(ladder, knee.repeated_rps) for ladder, knee in searched if math.isfinite(knee.repeated_rps)]
         measures = tuple(Measure(ladder.title, rate_rps, Unit.RATE_RPS) for ladder, rate_rps in bounded)
         steps = tuple(step.name for ladder, _ in bounded for step in (*ladder.steps, *ladder.other_steps))
-        yield Check(About.KNEE_AGAIN, not bounded, Consequence.BOUNDS, steps, measures)
+        yield Check("rates offered again agree with the knee", not bounded, Consequence.BOUNDS, steps, measures)
 
 
 def _generators(results: Results) -> Check | None:
@@ -326,10 +296,4 @@ def _generators(results: Results) -> Check | None:
     there = {floor.tool for floor in results.floors} | {stall.tool for stall in results.stalls}
     missing = [tool for tool in wanted if tool and tool not in there]
     measures = tuple(Measure(tool, 0, Unit.COUNT) for tool in missing)
-    return Check(About.GENERATORS, not missing, Consequence.NOTES, (), measures)
-
-
-def _jdk(results: Results) -> Check | None:
-    """Check that the stages of report 2 could be measured."""
-    stages = [loop.stage for loop in results.loops]
-    return Check(About.JDK, "after" in stages, Consequence.EXCLUDES) if stages else None
+    return Check("generators found", not missing, measures=measures)

@@ -158,13 +158,10 @@ def costs_anything(results: Results) -> Answer | None:
     gained = Measure("treatments that gain", len(gains), Unit.COUNT)
     if not gains:
         return Answer(Verdict.INCONCLUSIVE, (gained,), Basis.STARTS_BY_SLICE, 0, Needed.STARTS)
-    by_quantity: dict[str, list[Difference]] = {}
-    for comparison, row in gains:
-        for worse in comparison.costs(row.treatment):
-            by_quantity.setdefault(worse.quantity.name, []).append(difference_of(comparison, worse))
+    worse = [difference_of(comparison, cost) for comparison, row in gains for cost in comparison.costs(row.treatment)]
     costs = tuple(
         Cost(rows[0].row.quantity, len(rows), len(gains), max(rows, key=lambda cost: abs(cost.row.ratio - 1)))
-        for rows in by_quantity.values()
+        for rows in facts.grouped(worse, lambda cost: cost.row.quantity.name).values()
     )
     steps = tuple(dict.fromkeys(name for comparison, _ in gains for name in comparison.steps))
     verdict, figure = (Verdict.YES if costs else Verdict.NO), figure_of(gains[0][0].name)

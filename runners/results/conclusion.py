@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
 from runners.results.answer import Answer, Answered, Asked, Measure, Unit, answered, as_json
-from runners.results.checks import OF_LATENCY, About, Check, checks
+from runners.results.checks import LIMIT, OF_LATENCY, Check, checks
 from runners.results.comparisons import Difference
 from runners.results.results import Results
 from runners.results.tails import Explained
@@ -28,7 +28,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers of the answers, from 1 on, that rest on what a check is about of its steps."""
+        """Return the numbers, from 1 on, of the answers that rest on the steps of a check and on what it checks."""
         steps = set(check.steps)
         return tuple(
             number
@@ -46,20 +46,17 @@ class Conclusion:
 
 
 def _concerns(check: Check, answer: Answer) -> bool:
-    """Return whether a check of its steps is about an answer: some checks are about response times or limits alone."""
-    if check.about == About.LIMIT:
+    """Return whether a check is about what an answer quotes: some are about response times or limits alone."""
+    if check.about == LIMIT:
         return any(isinstance(piece, Difference) and piece.row.at_least for piece in answer.evidence)
     return check.about not in OF_LATENCY or any(map(_of_latency, answer.evidence))
 
 
 def _of_latency(evidence: object) -> bool:
     """Return whether a piece of evidence is a response time or rests on some."""
-    match evidence:
-        case Measure(unit=unit):
-            return unit == Unit.LATENCY_US
-        case Difference(row=row):
-            return row.quantity.is_latency
-    return isinstance(evidence, Explained)
+    if isinstance(evidence, Measure):
+        return evidence.unit == Unit.LATENCY_US
+    return isinstance(evidence, Explained) or (isinstance(evidence, Difference) and evidence.row.quantity.is_latency)
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:

@@ -65,10 +65,8 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
     """Return the loads in which a node was killed; one that ended before is none."""
     killed = []
     for step in steps:
-        about = step.record.outage
-        if step.kind != OUTAGE or about is None or not about.start_unix_us or step.frames["intervals"].empty:
-            continue
-        if about.killed_unix_us:
+        about = step.record.outage if step.kind == OUTAGE and not step.frames["intervals"].empty else None
+        if about is not None and about.start_unix_us and about.killed_unix_us:
             events = (about.killed_unix_us, about.launched_unix_us, about.ready_unix_us)
             times = [((at_us or math.nan) - about.start_unix_us) / 1e6 for at_us in events]
             killed.append(Outage(step, *times))

@@ -34,13 +34,11 @@ def generator_adds(results: Results, tool: str) -> Answer | None:
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
         floor, reference = point.get(tool), instrument.reference_of(point)
-        added = instrument.added(floor, reference, instrument.MEDIAN) if floor and reference else None
-        if floor is None or reference is None or added is None:
-            continue
-        added_us.append(added)
-        measures.append(AtRate(Measure.of("", added, Unit.LATENCY_US), rate_rps, connections))
-        rounds.append(min(len(floor.good), len(reference.good)))
-        steps += [step.name for step in floor.good]
+        if floor and reference and (added := instrument.added(floor, reference, instrument.MEDIAN)):
+            added_us.append(added)
+            measures.append(AtRate(Measure.of("", added, Unit.LATENCY_US), rate_rps, connections))
+            rounds.append(min(len(floor.good), len(reference.good)))
+            steps += [step.name for step in floor.good]
     if not measures:
         return None
     verdict = Verdict.of(max(added.low for added in added_us), max(added.high for added in added_us))
@@ -73,12 +71,10 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
 def generator_costs(results: Results) -> Answer | None:
     """Answer: does our generator take less CPU time per request than a plain epoll loop?"""
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
-    if not paced:
-        return None
-    top = max(paced, key=lambda floor: floor.rate_rps)
-    point = instrument.at_point(paced, top.connections, top.rate_rps)
+    top = max(paced, key=lambda floor: floor.rate_rps, default=None)
+    point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
     ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
-    if ours is None or plain is None:
+    if top is None or ours is None or plain is None:
         return None
     measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
     decided = Verdict.YES if ours.value < plain.value else Verdict.NO
@@ -128,17 +124,12 @@ def host_networks(run: Run) -> list[HostNetwork]:
     return [_of_share(step, share) for step in shared for share in step.record.shares]
 
 
-def round_trip_us(share: ShareRecord) -> float | None:
-    """Return the median round trip of a host to the servers; None where it was not measured."""
-    trips_us = sorted(share.network.round_trips_us)
-    return trips_us[len(trips_us) // 2] if trips_us else None
-
-
 def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
-    median, trip_us = facts.quoted(step, instrument.MEDIAN), round_trip_us(share)
+    median, trips_us = facts.quoted(step, instrument.MEDIAN), sorted(share.network.round_trips_us)
     least_us = FAR_US if median is None else NETWORK_SHARE * median.value
+    trip_us = trips_us[len(trips_us) // 2] if trips_us else 0.0
     sent, repeated = share.network.sent_segments or 0, share.network.repeated_segments or 0
-    lost = repeated >= FEWEST_REPEATED and repeated >= LOSS * sent
+    lost = repeated >= FEWEST_REPEATED and repeated >= LOSS * sent > 0
     off_us = None
     if share.clock is not None and (share.clock.stepped_us or abs(share.began_us) > LATE_US):
         off_us = share.clock.stepped_us or share.began_us
@@ -146,17 +137,16 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
     window_ms = (step.record.duration_s or 0.0) * 1e3
     stalled = share.stalled_ms / (cores * window_ms) if share.stalled_ms and cores and window_ms else 0.0
     return HostNetwork(
-        step, share.host, trip_us if trip_us is not None and trip_us >= least_us else None,
-        repeated / sent if lost and sent else None, off_us, stalled if stalled >= STALLED_SHARE else None,
+        step, share.host, trip_us if trips_us and trip_us >= least_us else None, repeated / sent if lost else None,
+        off_us, stalled if stalled >= STALLED_SHARE else None,
     )  # fmt: skip
 
 
 def began_together(step: Step) -> tuple[bool, float]:
     """Return whether the generators of a load began at the agreed instant, and by how many microseconds at most not."""
-    shares = [share for share in step.record.shares if share.clock is not None]
-    off_us = max((abs(share.began_us) for share in shares), default=0.0)
-    stepped = any(share.clock.stepped_us for share in shares if share.clock is not None)
-    return off_us <= LATE_US and not stepped, off_us
+    shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
+    off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
+    return off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares), off_us
 
 
 @dataclass(frozen=True, slots=True)

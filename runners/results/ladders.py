@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.knee import Aim, Kind, Knee, Search
+from runners.analysis.knee import Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
 from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, served_rps
 from runners.analysis.steady_state import not_warm
@@ -102,9 +102,11 @@ class Ladder:
         if self.search is None or self.objective is None:
             return None
         limits = self.search
-        aim = Aim(self.objective, limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s)
         other_steps = [point for step in self.other_steps for point in points(step, self.objective)]
-        return Search(aim, _measured(self.points), _measured(other_steps), self.closed_loop_rps)
+        return Search(
+            self.objective, _measured(self.points), _measured(other_steps), self.closed_loop_rps,
+            limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s,
+        )  # fmt: skip
 
     @property
     def knee(self) -> Knee | None:
@@ -209,7 +211,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Count the misses of rate steps just above the knee, by part of the objective, and those steps."""
+    """Count which parts of the objective rate steps just above the knee missed, and these steps."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -218,7 +220,7 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
         for point in ladder.points
         if point.outcome == StepOutcome.MISSED and knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps
     ]
-    return Counter(part.part for point in near for part in point.missed), len(near)
+    return Counter(part for point in near for part in point.missed), len(near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +238,14 @@ class SearchedKnee:
 
 def knees(run: Run) -> dict[str, list[SearchedKnee]]:
     """Return the knees that searches found, or bounds of them, by workload; only where there are several."""
-    by_workload: dict[str, list[SearchedKnee]] = {}
-    for ladder in ladders(run):
-        if ladder.search is not None and ladder.knee is not None and ladder.knee.known:
-            by_workload.setdefault(ladder.steps[0].workload, []).append(SearchedKnee(ladder, ladder.knee))
-    names = {workload: {knee.name for knee in searched} for workload, searched in by_workload.items()}
-    return {work: known for work, known in by_workload.items() if len(names[work]) >= FEWEST_SIDE_BY_SIDE}
+    knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
+    searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
+    by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
+    return {
+        workload: known
+        for workload, known in by_workload.items()
+        if len({knee.name for knee in known}) >= FEWEST_SIDE_BY_SIDE
+    }
 
 
 def knees_anchor(workload: str) -> str:

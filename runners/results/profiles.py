@@ -175,11 +175,11 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
     """Return the profiles of these workloads that may be read; of waits for locks the last of each."""
     if event == LOCK:
         locks = facts.shown_profiles(results.steps, LOCK)
-        return list(
-            {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}.values()
-        )
-    profiles = (facts.profiled(results.run, subject, workload) for workload in workloads)
-    return [step for step in profiles if step is not None and facts.usable_profile(step)]
+        own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
+        return list(own.values())
+    loads = results.run.find(kind="load", subject=subject, profiled=True)
+    last = {load.workload: load for load in loads if facts.CPU in load.profiled}
+    return [last[workload] for workload in workloads if workload in last and facts.usable_profile(last[workload])]
 
 
 @dataclass(frozen=True, slots=True)

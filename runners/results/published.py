@@ -85,17 +85,16 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     if output is None:
         return None
     name, report = output
-    line = instrument.timer_fit(report.spectrum_frame())
-    median_us = report.latencies.at(0.5)
+    line, median_us = instrument.timer_fit(report.spectrum_frame()), report.latencies.at(0.5)
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
-    median = Measure("published median", median_us, Unit.LATENCY_US)
-    own = _without_tick(results, workload)
-    if own is not None:
-        median = median.against(median_measure("that of truepace, which has no timer of 1 ms,", own, results))
+    median, steps = Measure("published median", median_us, Unit.LATENCY_US), [name]
+    if (own := _without_tick(results, workload)) is not None:
+        median = median.against(_median_of(own, results))
+        steps.append(own.name)
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
-    measures, steps = (median, spread, *_added_here(results)), (name, *([own.name] if own is not None else []))
-    return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=steps, figure=f"spectrum-{workload}")
+    measures = (median, spread, *_added_here(results))
+    return Answer(Verdict.NO, measures, Basis.OUTPUTS, 1, steps=tuple(steps), figure=f"spectrum-{workload}")
 
 
 def _added_here(results: Results) -> Iterator[Measure]:
@@ -114,9 +113,9 @@ def _without_tick(results: Results, workload: str) -> Step | None:
     return None
 
 
-def median_measure(label: str, step: Step, results: Results) -> Measure:
-    """Return the median of a load as a number of an answer: an upper bound where it lies within the floor."""
-    value = facts.quoted(step, 0.5) or Bounded(math.nan)
+def _median_of(step: Step, results: Results) -> Measure:
+    """Return the median of a load without a timer: an upper bound where it lies within the floor."""
+    label, value = "that of truepace, which has no timer of 1 ms,", facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)
@@ -125,28 +124,19 @@ def median_measure(label: str, step: Step, results: Results) -> Measure:
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
     """Answer: are the published medians the server's? No, where they stay above a timer's tick while the rate grows."""
-    published_us = sorted(
+    published_us = [
         median_us
         for _, output in outputs_named(names)
         if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
-    )
-    own_us = sorted(
-        value.value
-        for ladder in results.ladders
-        for step in ladder.steps
-        if ladder.base and step.workload == workload and (value := facts.quoted(step, 0.5)) is not None
-    )
+    ]
+    steps = (step for ladder in results.ladders if ladder.base for step in ladder.steps if step.workload == workload)
+    own_us = [value.value for step in steps if (value := facts.quoted(step, 0.5)) is not None]
     if len(published_us) < 2 or not own_us:
         return None
+    here = "here by truepace, which has no timer of 1 ms, at all rates offered"
     measures = (
-        Measure("published medians", published_us[0], Unit.LATENCY_US, published_us[0], published_us[-1]),
-        Measure(
-            "here by truepace, which has no timer of 1 ms, at all rates offered",
-            own_us[0],
-            Unit.LATENCY_US,
-            own_us[0],
-            own_us[-1],
-        ),
+        Measure(label, min(medians_us), Unit.LATENCY_US, min(medians_us), max(medians_us))
+        for label, medians_us in (("published medians", published_us), (here, own_us))
     )
     return Answer(Verdict.NO, (*measures, *_added_here(results)), Basis.OUTPUTS, len(published_us), steps=tuple(names))
 

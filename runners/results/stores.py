@@ -30,9 +30,8 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 class Store:
     """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN where not known.
 
-    `written`: the bytes that its process has written for each byte given; `room`: those on the disk for each live byte;
-    `tables`: the files that a read may have to look into after the fill. `rss`: the most memory of its own (`anon`) and
-    of mapped files (`file`) after any of its steps, in bytes.
+    `written`: the bytes that its process has written for each byte given; `room`: those on the disk for each live byte.
+    `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
     """
 
     run: Run = field(repr=False, compare=False)
@@ -41,7 +40,6 @@ class Store:
     on_disk: bool
     written: float
     room: float
-    tables: float
     rss: Mapping[str, float]
     heap_bytes: float
 
@@ -54,25 +52,6 @@ class Store:
         return facts.engine_name(self.subject)
 
 
-def _store(run: Run, fill: Step, steps: Sequence[Step], knees: Mapping[str, SearchedKnee]) -> Store:
-    filled, after = fill.record.fill, [step.record.process_after for step in steps]
-    wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(filled.data_bytes) > 0
-    rss = {"anon": [process.rss_anon_bytes for process in after], "file": [process.rss_file_bytes for process in after]}
-    heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
-    return Store(
-        run, fill, knees, on_disk,
-        written=wrote / _number(filled.given_bytes) if on_disk and wrote > 0 else math.nan,
-        room=_number(filled.data_bytes) / _number(filled.live_bytes) if on_disk else math.nan,
-        tables=_number(fill.record.store_after.tables) if on_disk else math.nan,
-        rss={kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()},
-        heap_bytes=_number(next((heap for heap in heaps if heap is not None), None)),
-    )  # fmt: skip
-
-
-def _number(value: float | None) -> float:
-    return float(value) if value is not None else math.nan
-
-
 def stores(results: Results) -> list[Store]:
     """Return the stores of a run that were filled more than once over and climbed, in order; none of any other run."""
     run = results.run
@@ -81,9 +60,22 @@ def stores(results: Results) -> list[Store]:
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
     known, filled = knees(run), []
     for subject in (name for name in climbed if name in fills):
+        fill, steps = fills[subject], measured[subject]
         own = {work: knee for work, row in known.items() for knee in row if knee.ladder.steps[0].subject == subject}
-        filled.append(_store(run, fills[subject], measured[subject], own))
+        data, after = fill.record.fill, [step.record.process_after for step in steps]
+        wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(data.data_bytes) > 0
+        written = wrote / _number(data.given_bytes) if on_disk and wrote > 0 else math.nan
+        room = _number(data.data_bytes) / _number(data.live_bytes) if on_disk else math.nan
+        rss = {kind: [getattr(process, f"rss_{kind}_bytes") for process in after] for kind in ("anon", "file")}
+        most = {kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()}
+        heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
+        heap_bytes = _number(next((heap for heap in heaps if heap is not None), None))
+        filled.append(Store(run, fill, own, on_disk, written, room, most, heap_bytes))
     return filled
+
+
+def _number(value: float | None) -> float:
+    return float(value) if value is not None else math.nan
 
 
 def reference(filled: Sequence[Store]) -> Store:

@@ -27,7 +27,7 @@ class Explained:
 
 
 def explained(seen: Attribution) -> Explained:
-    """Return the causes of a tail that are worth a word."""
+    """Return the causes that explain at least LEAST_SHARE of a tail."""
     causes = tuple((share.cause.name, share.share) for share in seen.named if share.share.value >= LEAST_SHARE)
     return Explained(causes, seen.unexplained, int(seen.tail.slow), seen.tail.threshold_us)
 

@@ -17,11 +17,13 @@ from msgspec.structs import replace
 from runners.analysis import instrument
 from runners.analysis.instrument import (
     FEWEST_REPEATS,
+    MEDIAN,
+    TAIL,
     UNIT_US,
-    largest_difference_us,
-    resolution_of,
+    resolution_us,
     timer_tick_us,
 )
+from runners.analysis.intervals import student_reach
 from runners.design.load import SENTINEL, SENTINEL_RPS, SENTINEL_S, SIZES
 from runners.experiments import e05_sharded_cluster, e06_storage_engines
 from runners.experiments import e07_ablations as ablations
@@ -51,21 +53,22 @@ def test_two_measurements_of_the_same_differ_by_less_in_95_of_100_cases(seed: in
     inside = 0
     for _ in range(1_000):
         sample = random.normal(50, 2, 8)
-        inside += abs(sample[6] - sample[7]) <= largest_difference_us(float(sample[:6].var(ddof=1)), 6)
+        inside += abs(sample[6] - sample[7]) <= student_reach(2 * float(sample[:6].var(ddof=1)), 5)
     assert 920 <= inside <= 978
 
 
 def test_a_floor_resolves_what_its_seconds_leave_open(tmp_path: Path) -> None:
-    wide = resolution_of(floor(tmp_path, [50, 52, 48, 51, 49, 50], [80, 120, 90, 70, 100, 110]))
-    narrow = resolution_of(floor(tmp_path, [50, 50, 50, 50, 50, 50], [80, 82, 81, 80, 82, 81]))
-    assert wide is not None and narrow is not None
-    assert narrow.p50_us == UNIT_US < wide.p50_us < wide.p99_us
+    wide = floor(tmp_path, [50, 52, 48, 51, 49, 50], [80, 120, 90, 70, 100, 110])
+    narrow = floor(tmp_path, [50, 50, 50, 50, 50, 50], [80, 82, 81, 80, 82, 81])
+    wide_us, wide_tail_us = (resolution_us(wide, level) for level in (MEDIAN, TAIL))
+    assert wide_us is not None and wide_tail_us is not None
+    assert resolution_us(narrow, MEDIAN) == UNIT_US < wide_us < wide_tail_us
 
 
 def test_too_few_seconds_tell_nothing(tmp_path: Path) -> None:
-    assert resolution_of(None) is None
-    assert resolution_of(floor(tmp_path, [50, 51], [80, 82])) is None
-    assert resolution_of(floor(tmp_path, [50] * 6, [80] * 6, valid=False)) is None
+    assert resolution_us(None, MEDIAN) is None
+    assert resolution_us(floor(tmp_path, [50, 51], [80, 82]), MEDIAN) is None
+    assert resolution_us(floor(tmp_path, [50] * 6, [80] * 6, valid=False), MEDIAN) is None
 
 
 @pytest.mark.parametrize("size", ["quick", "full"])
@@ -78,8 +81,8 @@ def test_floors_last_long_enough_to_tell(size: str) -> None:
 def test_a_tick_is_what_its_generator_resolves(tmp_path: Path) -> None:
     ramp = [20 + 1100 * index / 20_000 for index in range(20_000)]
     ticking = steps.step(tmp_path, "floor-put", ramp, role="floor", generator={"tool": "wrk2"})
-    resolved = resolution_of(ticking)
-    assert resolved is not None and resolved.p50_us == timer_tick_us(ticking) == pytest.approx(1_100, rel=0.02)
+    resolved_us = resolution_us(ticking, MEDIAN)
+    assert resolved_us is not None and resolved_us == timer_tick_us(ticking) == pytest.approx(1_100, rel=0.02)
 
 
 def before(folder: Path, p50_us: float = 90.0, **meta: Any) -> Step:

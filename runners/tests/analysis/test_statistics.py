@@ -95,7 +95,7 @@ def test_the_interval_of_a_difference_holds_the_truth() -> None:
 def test_a_difference_of_unbounded_values_has_no_bounds() -> None:
     assert not difference(Bounded(5), Bounded(3, 2, 4)).bounded
     assert difference(Bounded(5), Bounded(3, 2, 4)).sign == 0
-    assert Bounded(1, 0, 2).apart_from(Bounded(5)) is None
+    assert not Bounded(1, 0, 2).apart_from(Bounded(5))
     assert Bounded(1, 0, 2).apart_from(Bounded(5, 3, 6))
     assert not Bounded(1, 0, 4).apart_from(Bounded(5, 3, 6))
 
@@ -106,7 +106,7 @@ def test_what_is_known_on_one_side_tells_the_sign_of_a_difference() -> None:
     assert less.sign == 1 and 0 < less.low < 3 and math.isnan(less.high)
     assert difference(Bounded(2, 1, 2.5), open_above).sign == -1
     assert difference(Bounded(5, 1, math.nan), Bounded(2, 1, 2.5)).sign == 0
-    assert open_above.apart_from(Bounded(2, 1, 2.5)) and open_above.apart_from(Bounded(5, 4, 6)) is None
+    assert open_above.apart_from(Bounded(2, 1, 2.5)) and not open_above.apart_from(Bounded(5, 4, 6))
 
 
 def test_steady_from_the_second_where_the_planted_warm_up_ends() -> None:

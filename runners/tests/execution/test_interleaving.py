@@ -28,7 +28,7 @@ from runners.report.comparison import direction_words
 from runners.report.comparison import interleaved_sections as sections
 from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
-from runners.results.checks import About, checks
+from runners.results.checks import checks
 from runners.results.results import Results
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
@@ -206,7 +206,7 @@ def test_a_start_that_is_not_valid_is_left_out_and_said(compared: Run) -> None:
         for step in compared.steps
     ]
     results = Results(dataclasses.replace(compared, steps=tuple(steps)))
-    (check,) = (check for check in checks(results) if check.about == About.STARTS)
+    (check,) = (check for check in checks(results) if check.about == "starts")
     assert check.ok is False and check.place == "compare"
     (left_out,) = results.comparisons[0].left_out
     assert left_out[0] == 2 and "the server died" in left_out[1]
@@ -232,7 +232,7 @@ def test_a_block_with_until_ends_with_the_start_that_decides_it_and_says_so(benc
     (found,) = comparisons(read_run(bench.folder))
     assert found.answered and FEWEST_STARTS <= len(found.starts) < 8
     assert len([step for step in steps if step.kind == SHARED]) == len(found.starts)
-    (check,) = [check for check in checks(Results(read_run(bench.folder))) if check.about == About.STARTS]
+    (check,) = [check for check in checks(Results(read_run(bench.folder))) if check.about == "starts"]
     assert check.ok and check.measures[0].value == len(found.starts) < found.planned
     launched = len(bench.machine.launched)
     again = bench.session().run(block(until=True, starts=8))

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from runners.cli import lab
 from runners.errors import PlanError
-from runners.readers.history import LEAST_SHARE, machine_class, open_history
+from runners.readers.history import machine_class, open_history
 from runners.readers.reading import read_run, store_frames
 from runners.readers.run import COLUMNS
 from runners.storage.run_folder import RunFolder
@@ -72,17 +72,6 @@ def test_profiled_saturated_and_invalid_steps_are_no_measurements(tmp_path: Path
     steps = set(open_history((tmp_path,)).query("SELECT DISTINCT step FROM measurements")["step"])
     assert "put-rocksdb" in steps
     assert not steps & {"put-lsm", "get-lsm", "put-rocksdb-profiled"}
-
-
-def test_the_frames_of_a_profile_are_rows_of_their_run(tmp_path: Path) -> None:
-    made(tmp_path)
-    step = next(step for step in read_run_of(tmp_path).steps if step.name == "put-lsm-profiled")
-    frames = step.frames["frames"].query(f"event == 'cpu' and share >= {LEAST_SHARE}")
-    rows = open_history((tmp_path,)).query("FROM frame_shares WHERE step = 'put-lsm-profiled'")
-    assert len(rows) and dict(zip(rows["frame"], rows["share"], strict=True)) == dict(
-        zip(frames["frame"], frames["share"], strict=True)
-    )
-    assert set(rows["subject"]) == {"lsm"} and rows["machine_class"].notna().all()
 
 
 def test_a_run_that_lies_in_two_places_is_counted_once(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, questions_of
 from runners.report.sentences import effect_words, needed_words
 from runners.results.answer import Answer, Asked, Measure, Question, Unit, Verdict, answered
-from runners.results.checks import About
 from runners.results.results import Results
 from runners.results.tails import MARGIN
 from runners.tests.fixtures.references import KEPT, answer, concluded, reference
@@ -83,7 +82,7 @@ def test_parallelism_is_answered_where_a_server_of_the_run_had_the_cores(
 
 def test_a_load_that_never_became_steady_touches_only_answers_by_response_times() -> None:
     conclusion = concluded("01")
-    (check,) = (check for check in conclusion.checks if check.about == About.STEADY and check.failed)
+    (check,) = (check for check in conclusion.checks if check.about == "steady loads" and check.failed)
     touched = {conclusion.answers[number - 1].question.key for number in conclusion.touched(check)}
     rests = {given.question.key for given in conclusion.answers if set(given.answer.steps) & set(check.steps)}
     assert "disk" in rests - touched and "flush-tail" in touched

@@ -16,7 +16,7 @@ from runners.readers.published import published_of
 from runners.readers.run import Run, Step
 from runners.results import loops
 from runners.results.answer import Answer, Measure, Verdict
-from runners.results.checks import About, checks
+from runners.results.checks import checks
 from runners.results.results import Results
 from runners.storage.schema import StepRecord
 from runners.tests.fixtures.fake_loops import FAST_US, WAIT_US, loop_of, run_of
@@ -97,7 +97,7 @@ def test_404s_that_the_script_does_not_make_leave_it_open(tmp_path: Path) -> Non
 def test_without_jdk_17_the_published_stages_are_not_answered_and_a_check_says_so(tmp_path: Path) -> None:
     results = Results(run_of(tmp_path, (NEW_JDK, DELAYED)))
     assert loops.one_flag(results) is None and loops.timer_and_tick(results) is None
-    assert [check.ok for check in checks(results) if check.about == About.JDK] == [False]
+    assert [check.ok for check in checks(results) if check.about == "JDK of the report found"] == [False]
 
 
 def test_a_machine_without_the_wait_says_nothing_of_one(tmp_path: Path) -> None:

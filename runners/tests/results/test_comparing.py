@@ -23,7 +23,7 @@ from runners.readers.run import Run, Step, frame
 from runners.report.comparison import lines, sentence
 from runners.report.sentences import words_of
 from runners.results.answer import Needed, Verdict
-from runners.results.checks import About, of_comparison
+from runners.results.checks import of_comparison
 from runners.results.comparisons import answer_of, difference_of, differs
 from runners.results.results import Results
 from runners.tests.fixtures.fake_rounds import with_summary
@@ -202,4 +202,4 @@ def test_a_treatment_whose_responses_fail_is_not_faster(tmp_path: Path) -> None:
     answer = differs(("compare",), "two", "p50_us")(Results(bad))
     assert lines(found)[0].startswith("Responses that failed: 58")
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE and answer.needed == Needed.SUCCESSES
-    assert [check.ok for check in of_comparison(found) if check.about == About.FAILED] == [False]
+    assert [check.ok for check in of_comparison(found) if check.about == "failed responses"] == [False]

@@ -18,7 +18,7 @@ from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.design.objective import ChangeLimit, Outcome
 from runners.report.comparison import judged, reason
 from runners.report.exports import bencher, benchmark_action, comment
-from runners.results.checks import About, Check
+from runners.results.checks import Check
 from runners.results.limits import Judgement, exit_code
 from runners.results.limits import judge as judge_all
 
@@ -170,7 +170,7 @@ def test_a_comment_is_short_and_says_every_change() -> None:
     control = tuple(row(name, 0.0, 0.02, "old-control") for name in QUANTITIES)
     found = compared(*rows, control=control)
     limits = [ChangeLimit.parse(text) for text in ("p50>+1%", "p90>+1%", "p99>+10%", "cpu>+3%", "errors>+1%")]
-    checks = [Check(About.CONTROL, False, place=name) for name in "abcdefgh"]
+    checks = [Check("second process of the baseline", False, place=name) for name in "abcdefgh"]
     text = comment(found, judge(found, limits), checks)
     assert len(text.splitlines()) < 60
     assert rows[0].change in text and "failed" in text.splitlines()[0]
@@ -184,7 +184,11 @@ def test_hostile_names_reach_no_comment_unescaped() -> None:
 
     rows = (replace(row("p50_us", 0.1, 0.02, HOSTILE), baseline=HOSTILE),)
     found = compared(*rows, baseline=HOSTILE, treatments=(HOSTILE,), values={}, failed={}, left_out=((1, HOSTILE),))
-    text = comment(found, judge(found, [ChangeLimit.parse("p99>+1%")]), [Check(About.CONTROL, False, place=HOSTILE)])
+    text = comment(
+        found,
+        judge(found, [ChangeLimit.parse("p99>+1%")]),
+        [Check("second process of the baseline", False, place=HOSTILE)],
+    )
     assert "alert(1)" in text and "<script" not in text and "[x](" not in text and " @all" not in text
 
 

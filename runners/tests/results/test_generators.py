@@ -16,7 +16,7 @@ from runners.readers.run import Run
 from runners.report.validity import notices
 from runners.results import generators
 from runners.results.answer import Verdict
-from runners.results.checks import About, checks
+from runners.results.checks import checks
 from runners.results.generators import host_networks
 from runners.results.results import Results
 from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, WitnessRecord
@@ -85,7 +85,7 @@ def test_who_counts_a_stall_is_answered_of_every_generator(tmp_path: Path) -> No
 def test_a_generator_that_was_asked_for_and_not_found_fails_a_check(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     run.manifest["parameters"] = {"generators": "truepace,epoll"}
-    (check,) = [check for check in checks(Results(run)) if check.about == About.GENERATORS]
+    (check,) = [check for check in checks(Results(run)) if check.about == "generators found"]
     assert check.ok is False and [measure.label for measure in check.measures] == ["epoll"]
 
 
@@ -120,7 +120,7 @@ def test_a_load_of_one_generator_has_no_network(run: Run) -> None:
 def test_hosts_that_are_near_are_one_instrument(run: Run) -> None:
     near = shared(run, share("b"), share("c", began_us=40.0))
     assert not any(host.matters for host in host_networks(near))
-    assert [check.ok for check in checks(Results(near)) if check.about == About.TOGETHER] == [True]
+    assert [check.ok for check in checks(Results(near)) if check.about == "generators began together"] == [True]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_a_host_adds_is_seen_of_it_alone(run: Run, field: str, of: dict[str
     far_run = shared(run, share("near"), share("far", **of))
     near, far = host_networks(far_run)
     assert not near.matters and far.matters and getattr(far, field) is not None
-    (check,) = [check for check in checks(Results(far_run)) if check.about == About.TOGETHER]
+    (check,) = [check for check in checks(Results(far_run)) if check.about == "generators began together"]
     assert check.ok is (field != "off_us")
     (line,) = [line for line in notices(far_run) if "of the host far," in line]
     assert "of the host near" not in line

@@ -23,7 +23,7 @@ from runners.report.ladder import search_table, title
 from runners.report.sentences import evidence_of
 from runners.report.validity import check_words
 from runners.results.answer import Bound, Verdict
-from runners.results.checks import About, Consequence, checks
+from runners.results.checks import Consequence, checks
 from runners.results.knees import knees_apart, longer_queue
 from runners.results.ladders import Ladder, between, ladders, missed_above
 from runners.results.results import Results
@@ -71,7 +71,9 @@ def test_a_knee_below_whose_interval_a_longer_step_missed_is_at_most_that_rate(c
     knee = knee_of(contradicted, "put-lsm")
     assert knee.kind == Kind.BELOW and knee.high_rps == knee.repeated_rps == knee.quoted_rps == 1_500
     assert knee.limit == Limit.LONGER_STEP and not knee.confirmed
-    (check,) = (check for check in checks(Results(contradicted)) if check.about == About.KNEE_AGAIN)
+    (check,) = (
+        check for check in checks(Results(contradicted)) if check.about == "rates offered again agree with the knee"
+    )
     assert check.failed and check.consequence == Consequence.BOUNDS
     assert "1\u202f500/s" in check_words(check) and "rate-step-put-lsm-rates-002" in check.steps
 
@@ -96,7 +98,7 @@ def test_a_rate_whose_requests_were_refused_is_missed_and_never_stands_under_no_
     found = {ladder.name: ladder for ladder in ladders(read_run(folder))}
     met, refused = found["queue-array-16"].points
     assert met.outcome == StepOutcome.MET and refused.outcome == StepOutcome.MISSED
-    assert [part.part for part in refused.missed] == [ERRORS]
+    assert refused.missed == (ERRORS,)
     table = search_table(list(found.values()))
     assert table.rows[-1][-1] == "rate kept: 1\u202f000/s, not 4\u202f000/s"
     alone = search_table([found["queue-array-16"]]).caption
@@ -124,7 +126,7 @@ def test_queues_are_compared_where_more_was_offered_than_fits(
 
 def test_probes_of_a_late_generator_are_counted_and_bound_the_knees(tmp_path: Path) -> None:
     run = read_run(make_ladder(tmp_path, (1_000.0, 1_800.0, 1_900.0, 1_900.0), late=(1_900.0,)))
-    (check,) = (check for check in checks(Results(run)) if check.about == About.PROBES)
+    (check,) = (check for check in checks(Results(run)) if check.about == "generator on time in the probes of ladders")
     (measure,) = check.measures
     assert check.failed and check.consequence == Consequence.BOUNDS and measure.bound == Bound.EXACT
     assert measure.other is not None and (measure.value, measure.other.value) == (2, 4)

@@ -19,7 +19,7 @@ from runners.report import render
 from runners.report.sections import trend_lines
 from runners.results.answer import Verdict
 from runners.results.conclusion import conclude
-from runners.results.trends import Trend, frame_trends, sentinels, trends
+from runners.results.trends import Trend, sentinels, trends
 from runners.storage.run_folder import RunFolder
 
 RUNS = 20
@@ -63,49 +63,6 @@ def measured(
         }
     )
     return pd.DataFrame(rows), runs
-
-
-def profiled(shift_at: int, seed: int = 5, gone: bool = False) -> pd.DataFrame:
-    """Profiles of those runs: 60 frames with shares that scatter, of which `parse` takes more from one run on.
-
-    `gone`: before that run no profile holds it.
-    """
-    chance = np.random.default_rng(seed)
-    base = measured()[0].query("kind == 'load'").drop(columns=["metric", "value", "low", "high"])
-    rows = []
-    for index, run in enumerate(base.to_dict("records")):
-        about = {**run, "step": "put-rocksdb-profiled", "low": np.nan, "high": np.nan}
-        usual = {f"frame_{number}": 0.02 + 0.01 * (number % 9) for number in range(60)}
-        if index >= shift_at or not gone:
-            usual["parse"] = 0.09 if index >= shift_at else 0.06
-        rows += [about | {"frame": name, "share": max(0.005, chance.normal(at, 0.004))} for name, at in usual.items()]
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize("gone", [False, True])
-def test_a_frame_that_takes_more_is_named_with_its_run_and_no_other_is(gone: bool) -> None:
-    found = frame_trends(profiled(12, gone=gone), *measured())
-    (line,) = trend_lines(found)
-    assert line.startswith("RocksDB PUT CPU share of parse, experiment 01, quick became higher by") and "run-12" in line
-    (trend,) = [trend for trend in found if trend.changes]
-    assert trend.frame["run"].iloc[trend.changes[0].index] == "run-12" and trend.worse(trend.changes[0])
-    assert trend.worse_within(8) and trend.changes[0].after == pytest.approx(0.09, abs=0.005)
-    assert trend.written(trend.changes[0].after).endswith("%") and trend.written(trend.changes[0].after) in line
-
-
-def test_of_profiles_that_only_scatter_next_to_none_are_named() -> None:
-    raised = sum(any(trend.changes for trend in frame_trends(profiled(RUNS, seed), *measured())) for seed in range(20))
-    assert raised <= 3, "a twentieth of such histories, whose seeds are fixed"
-
-
-def test_a_frame_that_takes_more_is_an_alert(monkeypatch: pytest.MonkeyPatch) -> None:
-    measurements, runs = measured()
-    views = {"FROM measurements": measurements, "FROM runs": runs, "FROM frame_shares": profiled(13)}
-    past = SimpleNamespace(unreadable=(), query=views.__getitem__)
-    monkeypatch.setattr("runners.readers.history.open_history", lambda roots: past)
-    result = CliRunner().invoke(lab, ["history", "--within", "8", "--json"])
-    assert result.exit_code == 1
-    assert json.loads(result.stdout)["worse"] == ["RocksDB PUT CPU share of parse, experiment 01, quick"]
 
 
 def put_of(found: list[Trend]) -> Trend:
@@ -181,7 +138,7 @@ def test_a_figure_that_got_worse_lately_is_an_alert(
     planted: dict[str, float], within: int, exit_code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measurements, runs = measured(**planted)  # type: ignore[arg-type]
-    views = {"FROM measurements": measurements, "FROM runs": runs, "FROM frame_shares": profiled(RUNS).iloc[:0]}
+    views = {"FROM measurements": measurements, "FROM runs": runs}
     past = SimpleNamespace(unreadable=("a broken run",), query=views.__getitem__)
     monkeypatch.setattr("runners.readers.history.open_history", lambda roots: past)
     result = CliRunner().invoke(lab, ["history", "--within", str(within), "--json"])
