@@ -1,17 +1,13 @@
-"""Widgets of notebook 10 and of the index: pick runs, overlay their spectra, compare two, open flame graphs."""
+"""Show what was measured before: widgets to pick runs and compare their loads, and each experiment's last answers."""
 
 from __future__ import annotations
 
 import base64
 import json
-import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import ipywidgets as widgets
 import pandas as pd
@@ -19,23 +15,19 @@ from IPython.display import HTML
 
 from runners import report
 from runners.analysis.runs import compare_runs, differing
-from runners.design.load import SIZES
 from runners.errors import LabError
-from runners.experiments.registry import EXPERIMENTS, experiment
-from runners.process.supervisor import Child, start
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers.history import open_history
 from runners.readers.reading import read_run
 from runners.readers.run import Run, Step
+from runners.report import style
 from runners.report.exports import comparison_page
 from runners.report.latency import as_treatments
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
-from runners.trial.machine import Finding, examine
 
-COMMAND = ("-m", "runners.cli", "run")
 SMALLEST_DIFFERENCE = 0.02
 FRAME_PX = 640
-LIST_ROWS, LAST_LINES = 10, 12
-LOOK_S = 0.5
+LIST_ROWS = 10
 _LIST = """
 SELECT run, folder, experiment, size, status, strftime(started, '%Y-%m-%d %H:%M') AS started
 FROM runs ORDER BY started_unix_s DESC
@@ -44,18 +36,8 @@ FROM runs ORDER BY started_unix_s DESC
 _COMPLETE = """
 SELECT experiment, size, folder, strftime(started, '%Y-%m-%d') AS day
 FROM runs WHERE status = 'complete'
-ORDER BY array_position(['full', 'quick', 'smoke'], size) NULLS LAST, started_unix_s DESC
+ORDER BY array_position(['full', 'published', 'quick', 'smoke'], size) NULLS LAST, started_unix_s DESC
 """
-
-
-def as_html(shown: Any) -> str:
-    """Return the HTML that a notebook shows of a figure or a flame graph."""
-    html = shown._repr_html_() if hasattr(shown, "_repr_html_") else None
-    if html:
-        return str(html)
-    png, _ = shown._repr_png_()
-    alt = escape(str(getattr(shown, "alt", "")), quote=True)
-    return f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
 
 
 class Explorer(widgets.VBox):  # type: ignore[misc]
@@ -115,7 +97,9 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
         return [(next(step for step in run.steps if step.name == name), run) for name, run in runs]
 
     def spectra(self) -> str:
-        return as_html(report.overlay(self._chosen(1, 8, "spectra")))
+        picture = report.overlay(self._chosen(1, 8, "spectra"))
+        source, alt = base64.b64encode(style.png(picture)).decode(), escape(picture.alt, quote=True)
+        return f'<img alt="{alt}" style="max-width:100%" src="data:image/png;base64,{source}">'
 
     def compared(self) -> str:
         """Return the comparison of two runs, load by load; differences besides the setting are named above it."""
@@ -134,69 +118,11 @@ class Explorer(widgets.VBox):  # type: ignore[misc]
 
     def flame_graph(self) -> str:
         ((step, _),) = self._chosen(1, 1, "flame graph")
-        return as_html(report.flamegraph(step, self.event.value))
+        return report.flamegraph(step, self.event.value)._repr_html_()
 
     def difference(self) -> str:
         baseline, treatment = as_treatments(self._chosen(2, 2, "difference"))
-        return as_html(report.differential(baseline, treatment, self.event.value))
-
-
-class Index(widgets.VBox):  # type: ignore[misc]
-    """A button for every experiment, which runs it in a process and shows its last lines, and one that stops it."""
-
-    def __init__(self) -> None:
-        self.size = widgets.Dropdown(options=[*SIZES], value="quick", description="size")
-        self.stop = widgets.Button(description="stop", tooltip="interrupt the run that goes on", disabled=True)
-        self.area = widgets.HTML()
-        self.buttons = {
-            number: widgets.Button(description=f"run {number}", tooltip=plan.title)
-            for number, plan in EXPERIMENTS.items()
-        }
-        for number, button in self.buttons.items():
-            button.on_click(lambda _, number=number: self.run(number))
-        self.stop.on_click(lambda _: self.interrupt())
-        self._child: Child | None = None
-        grid = widgets.Box([*self.buttons.values()], layout=widgets.Layout(flex_flow="row wrap"))
-        super().__init__([widgets.HBox([self.size, self.stop]), grid, self.area])
-
-    def run(self, number: str) -> None:
-        """Start an experiment; nothing happens while another one runs, for two would disturb each other."""
-        if self._child is not None:
-            return
-        sized = ["--size", self.size.value] if experiment(number).measures else []
-        log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the thread that reads it
-        command = [sys.executable, *COMMAND, number, *sized]
-        self._child = start(command, stdout=log, stderr=log, grace_s=60.0, stop_signal="SIGINT")
-        self._enable(False)
-        threading.Thread(target=self._follow, args=(self._child, log), daemon=True).start()
-
-    def interrupt(self) -> None:
-        """Interrupt the run; its folder is marked and can be resumed."""
-        if self._child is not None:
-            self._child.interrupt()
-
-    def _enable(self, free: bool) -> None:
-        for button in self.buttons.values():
-            button.disabled = not free
-        self.stop.disabled = free
-
-    def _follow(self, child: Child, log: Any) -> None:
-        over = False
-        while not over:
-            over = child.wait_up_to(LOOK_S)
-            log.seek(0)
-            text = log.read().decode(errors="replace").splitlines()[-LAST_LINES:]
-            self.area.value = f"<pre>{escape(chr(10).join(text))}</pre>"
-        log.close()
-        child.stop()
-        self._child = None
-        self._enable(True)
-
-
-@cache
-def index() -> Index:
-    """Return the one index of a kernel: shown again, it still knows its run."""
-    return Index()
+        return report.differential(baseline, treatment, self.event.value)._repr_html_()
 
 
 def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
@@ -211,11 +137,7 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
         answer, when = last.get(number, ("not run yet", ""))
         link = f'<a href="{escape(plan.notebook, quote=True)}">{number}</a>'
         cells.append((link, escape(plan.title), escape(answer), escape(when)))
-    return _table(("notebook", "experiment", "answers", "run"), cells)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> HTML:
-    table = pd.DataFrame(rows, columns=list(head)).style.hide(axis="index")
+    table = pd.DataFrame(cells, columns=["notebook", "experiment", "answers", "run"]).style.hide(axis="index")
     return HTML(table.set_properties(subset=None, **{"text-align": "left"}).to_html())  # type: ignore[no-untyped-call]
 
 
@@ -230,11 +152,3 @@ def _answer(folder: RunFolder) -> str:
     except (OSError, ValueError, KeyError):
         return ""
 
-
-def machine(findings: Sequence[Finding] | None = None) -> HTML:
-    """Return what this machine has for the experiments, and what it lacks, as a table."""
-    rows = (
-        tuple(map(escape, (finding.line().split()[0], finding.name, finding.text, finding.remedy)))
-        for finding in (examine() if findings is None else findings)
-    )
-    return _table(("state", "what", "found", "remedy"), rows)

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from runners.experiments import explorer
-from runners.experiments.explorer import Explorer, Index
+from runners.experiments.explorer import Explorer
 from runners.experiments.registry import EXPERIMENTS
 from runners.tests.fixtures.fake_run import make_run
-from runners.tests.waiting import until
 from runners.toolchain.tools import NOTEBOOKS
-from runners.trial.machine import Finding
 
 
 @pytest.fixture(scope="module")
@@ -106,32 +104,6 @@ def test_a_newer_smoke_run_does_not_replace_the_answers_of_a_longer_one(tmp_path
         run.conclusions.write_text(json.dumps({"answers": [{"question": "Which?", "verdict": verdict}]}))
     table = str(explorer.experiments((tmp_path,)).data)
     assert "Which? yes." in table and "Which? no." not in table
-
-
-def test_the_machines_table_escapes_what_it_shows() -> None:
-    table = str(explorer.machine([Finding("x", None, "<script>", fatal=True)]).data)
-    assert "MISSING" in table and "&lt;script&gt;" in table and "<script>" not in table
-
-
-def test_a_button_runs_an_experiment_and_its_end_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Index()
-    assert index.buttons.keys() == EXPERIMENTS.keys()
-    monkeypatch.setattr(explorer, "COMMAND", ("-c", "import sys; print('<b>', sys.argv[1:])"))
-    index.size.value = "smoke"
-    index.buttons["01"].click()
-    assert index.buttons["02"].disabled and not index.stop.disabled
-    assert until(lambda: not index.buttons["02"].disabled)
-    assert "&lt;b&gt; [&#x27;01&#x27;, &#x27;--size&#x27;, &#x27;smoke&#x27;]" in index.area.value
-
-
-def test_a_run_is_stopped_by_its_button(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = Index()
-    monkeypatch.setattr(explorer, "COMMAND", ("-c", "import time; print('on', flush=True); time.sleep(600)"))
-    index.buttons["08"].click()
-    assert until(lambda: "on" in index.area.value)
-    index.stop.click()
-    assert until(lambda: not index.buttons["08"].disabled)
-    assert "KeyboardInterrupt" in index.area.value
 
 
 @pytest.mark.parametrize("name", ["index.ipynb", "10_explore.ipynb"])
