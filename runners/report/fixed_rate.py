@@ -274,15 +274,6 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
     return named, used_us, together.sort_values("category", key=lambda names: names == "other", kind="stable")
 
 
-def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
-    """Draw CPU time per request of a workload's profiled rate steps, a bar a rate."""
-    chosen = sorted((step for step in steps if step.workload == workload), key=rate_rps)
-    rows = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
-    if not rows:
-        return style.empty("no cpu samples")
-    return cpu(rows, f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate")
-
-
 def rate_rps(step: Step) -> float:
     """Return the offered rate of a step, to sort by; 0 for a closed loop."""
     offered_rps = facts.offered_rps(step)
@@ -318,11 +309,11 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:
-    """Yield CPU time per request by rate of each ladder that was profiled at several rates."""
-    steps = run.find(kind=PROFILED_RATE_STEP)
-    for workload in dict.fromkeys(step.workload for step in steps):
+    """Yield CPU time per request of each workload that was profiled at several rates, a bar a rate."""
+    for workload in dict.fromkeys(step.workload for step in run.find(kind=PROFILED_RATE_STEP)):
         usable = profiles.profiled_rate_steps(run, workload)
-        if len({facts.offered_rps(step) for step in usable}) < 2:
-            continue
-        shown = by_rate(usable, workload).at(f"byrate-{workload}-{facts.CPU}")
-        yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))
+        rows = [bar for step in usable if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
+        if len({name for name, *_ in rows}) > 1:
+            heading = f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate"
+            shown = cpu(rows, heading).at(f"byrate-{workload}-{facts.CPU}")
+            yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))

@@ -116,7 +116,6 @@ class FlameGraph:
     step: Step
     event: str
     other: Step | None = None
-    least_share: float = LEAST_SHARE
 
     @property
     def anchor(self) -> str:
@@ -139,13 +138,9 @@ class FlameGraph:
         """The number of samples that are drawn: those of the load, without what else the recording holds."""
         return facts.profile_samples(self.step, self.event)
 
-    def smaller(self, least_share: float) -> FlameGraph:
-        """Return the same without frames narrower than a share of the whole."""
-        return replace(self, least_share=max(least_share, self.least_share))
-
-    def page(self) -> tuple[str, int]:
-        """Return the HTML page for the frame, and how many levels it has."""
-        seen, names, colours = self._boxes(self.least_share), dict[str, int](), dict[tuple[str, str], int]()
+    def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
+        """Return the HTML page for the frame, and how many levels it has, without frames narrower than a share."""
+        seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
                 box.level, *(round(share * SCALE) for share in (box.left, box.width, box.node.other)),
@@ -173,9 +168,9 @@ class FlameGraph:
         colour = style.category_colour(node.category) if node.category else TRUNK
         return colour, style.CARD if style.is_dark(colour) else style.INK
 
-    def iframe(self) -> Markup:
+    def iframe(self, least_share: float = LEAST_SHARE) -> Markup:
         """Return the graph in a sandboxed frame: its script runs, but can reach neither the report nor the network."""
-        page, deep = self.page()
+        page, deep = self.page(least_share)
         height_px = max(LEAST_PX, min(MOST_PX, BAR_PX + ROW_PX * (deep + 2)))
         return Markup(  # noqa: S704 - both values are escaped
             f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
@@ -202,8 +197,23 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Tower]:
-        """The three widest towers, the widest first."""
-        return towers(tree(stacks_of(self.step, self.event)))[:MOST_TOWERS]
+        """The three widest branches, the widest first; one wider than TOWER counts by its parts where it splits.
+
+        A branch that waits is called by what called the lock.
+        """
+        root = tree(stacks_of(self.step, self.event))
+        standing, branches = [root], list[Node]()
+        while standing:
+            node = standing.pop()
+            parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
+            splits = node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share
+            splits = splits and not all(_LOCKS.match(part.name) for part in parts)
+            if splits or node is root:
+                standing += parts
+            else:
+                branches.append(node)
+        widest = sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
+        return [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest]
 
     @property
     def words(self) -> str:
@@ -232,23 +242,6 @@ class Tower:
 def _tower_words(tower: Tower) -> str:
     part = "all" if tower.in_category >= ALL * tower.share else f"of which {words.percent(tower.in_category)}"
     return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
-
-
-def towers(root: Node) -> list[Tower]:
-    """Return the branches of a tree of calls, widest first, one wider than TOWER by its parts where it splits.
-
-    A branch that waits is called by what called the lock.
-    """
-    standing, branches = [root], list[Node]()
-    while standing:
-        node = standing.pop()
-        parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
-        splits = node is root or (node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share)
-        splits = splits and (node is root or not all(_LOCKS.match(part.name) for part in parts))
-        standing += parts if splits else []
-        branches += [] if splits else [node]
-    named = [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in branches]
-    return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
