@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
-from runners.analysis.quantities import changed
+from runners.analysis.quantities import changed, signed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
 from runners.readers.run import Run, Step
@@ -232,48 +233,36 @@ def history(trends: Sequence[Trend]) -> style.Picture:
     rows = math.ceil(len(shown) / COLUMNS)
     figure = style.Picture(8.4, 0.6 + 2.0 * rows)
     grid = figure.subplots(rows, COLUMNS, squeeze=False)
-    for axes, trend in zip(grid.flat, shown, strict=False):
-        _panel(axes, trend)
-    for axes in list(grid.flat)[len(shown) :]:
-        axes.set_visible(False)
+    for axes, trend in zip_longest(grid.flat, shown):
+        axes.set_visible(trend is not None)
+        if trend is not None:
+            _panel(axes, trend)
     figure.supxlabel("runs, oldest first (hollow: the sentinel was unusual)", fontsize=8.5, color=style.QUIET)
-    return figure.headed(_headline(trends))
-
-
-def _headline(trends: Sequence[Trend]) -> str:
-    moved = sum(1 for trend in trends if trend.changes)
-    runs = len({run for trend in trends for run in trend.frame["run"]})
-    looked = sum(1 for trend in trends if not trend.why_not)
-    if not looked:
-        return f"{words.count(runs)} runs: too few of a kind to look for changes"
-    return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
-
-
-def _ratio(ratio: float) -> str:
-    return f"{'+' if ratio > 1 else words.MINUS}{abs(ratio - 1):.0%}"
+    moved = sum(bool(trend.changes) for trend in trends)
+    looked = sum(not trend.why_not for trend in trends)
+    runs = words.count(len({run for trend in trends for run in trend.frame["run"]}))
+    heading = f"{runs} runs: too few of a kind to look for changes"
+    if looked:
+        heading = f"{runs} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
+    return figure.headed(heading)
 
 
 def _panel(axes: Axes, trend: Trend) -> None:
     frame, colour = trend.frame, style.colour_of(trend.subject)
     x, values = np.arange(len(frame)), frame["value"].to_numpy(float)
-    disturbed = frame["disturbed"].to_numpy(bool)
     axes.plot(x, values, color=colour, linewidth=0.7, alpha=0.5)
-    for chosen, face in ((~disturbed, colour), (disturbed, style.CARD)):
-        axes.plot(x[chosen], values[chosen], "o", color=colour, markerfacecolor=face, markersize=4, linestyle="none")
+    faces = np.where(frame["disturbed"].to_numpy(bool), style.CARD, colour)
+    axes.scatter(x, values, 16, facecolors=faces, edgecolors=colour, zorder=2)
     edges = [0, *(change.index for change in trend.changes), len(frame)]
     levels = [trend.changes[0].before, *(change.after for change in trend.changes)] if trend.changes else []
     for left, right, level in zip(edges, edges[1:], levels, strict=False):
         axes.hlines(level, left - 0.4, right - 0.6, color=style.INK, linewidth=1.2)
     for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
-        axes.annotate(_ratio(change.ratio), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
-    if trend.metric == "achieved":
-        axes.set_ylim(0, values.max() * 1.2)
-        axes.yaxis.set_major_formatter(style.axis_count)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
-    else:
-        style.latency_axis(axes, float(values.min()) * 0.9, float(values.max()) * 1.1)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.annotate(signed(change.ratio - 1), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
+    axes.set_ylim(0, values.max() * 1.2)
+    axes.yaxis.set_major_formatter(style.axis_count if trend.metric == "achieved" else style.axis_time)
+    axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlim(-0.8, len(frame) - 0.2)
     axes.tick_params(labelsize=7.5)
@@ -304,7 +293,7 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
-        changed = (f"{_ratio(change.ratio)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
+        changed = (f"{signed(change.ratio - 1)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
         runs = words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else "")
         levels = map(trend.written, (float(values.median()), float(values.iloc[-1])))
         return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changed) or "no change"
