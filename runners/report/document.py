@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import msgspec
 
@@ -14,7 +13,7 @@ from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
 from runners.report import author, opening
-from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
+from runners.report.closed_loop import closed_loop_sections
 from runners.report.comparison import interleaved_sections
 from runners.report.fixed_rate import (
     by_rate_sections,
@@ -26,20 +25,18 @@ from runners.report.fixed_rate import (
     where_section,
 )
 from runners.report.flamegraph import FlameGraph
-from runners.report.ladder import knee_sections, ladder_section
+from runners.report.ladder import knee_sections, ladder_sections
 from runners.report.sections import (
-    client_lock_section,
-    history_section,
-    keys_section,
-    outage_section,
+    cluster_sections,
+    history_sections,
+    outage_sections,
     shared_response_sections,
     store_sections,
 )
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
 from runners.report.validation import ANCHOR as TWO_GENERATORS
-from runners.report.validation import BUILDERS as INSTRUMENT
-from runners.report.validation import consoles, left_out, two_generators_section
+from runners.report.validation import consoles, instrument_sections, left_out, two_generators_sections
 from runners.report.validity import failed_checks, marks_of, notices, validity_line
 from runners.results.answer import Answered, Verdict
 from runners.results.conclusion import Conclusion
@@ -309,17 +306,14 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
         yield first.name, "\n".join(shlex.join(map(str, command)) for command in commands if command)
 
 
-Builder = Callable[[Run], Section | Iterable[Section] | None]
-
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = (
-    interleaved_sections, outage_section, knee_sections, ladder_section, client_lock_section, keys_section,
-    store_sections, shared_response_sections, by_rate_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
-    two_generators_section,
+BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
+    interleaved_sections, outage_sections, knee_sections, ladder_sections, cluster_sections, store_sections,
+    shared_response_sections, by_rate_sections, instrument_sections, closed_loop_sections, history_sections,
+    two_generators_sections,
 )  # fmt: skip
 
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    built = (builder(run) or () for builder in BUILDERS)
-    return list(chain.from_iterable([made] if isinstance(made, Section) else made for made in built))
+    return [section for builder in BUILDERS for section in builder(run)]

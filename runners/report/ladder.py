@@ -320,11 +320,11 @@ def _rates(ladder: Ladder) -> str:
     return f"{kept}{text}{late}"
 
 
-def ladder_section(run: Run) -> Section | None:
-    """Return all ladders of a run, or None."""
+def ladder_sections(run: Run) -> Iterator[Section]:
+    """Yield all ladders of a run in one section."""
     all_ladders = ladders(run)
     if not all_ladders:
-        return None
+        return
     searched = [ladder for ladder in all_ladders if ladder.search is not None]
     side_by_side = [store.ladder.name for stores in knees(run).values() for store in stores]
     alone = [] if side_by_side else (searched or all_ladders)[:MOST_DRAWN]  # knees side by side are drawn together
@@ -334,7 +334,7 @@ def ladder_section(run: Run) -> Section | None:
         outputs = [output for _, output in of_setting(drawn)]
         figures.append(ladder(drawn, outputs, floor).at(drawn.anchor))
     heading = "The knee" if searched else "The ladder"
-    return Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
+    yield Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 LATE = "generator late"

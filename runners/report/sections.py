@@ -22,6 +22,7 @@ from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
+from runners.results.cluster import Waited
 from runners.results.faults import Outage
 from runners.results.results import Results
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
@@ -67,20 +68,23 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
     return Table("Before, while and after a node is away", ("setting", "offered", *heads, "away for"), rows, note)
 
 
-def outage_section(run: Run) -> Section | None:
-    """Return the deaths of a run, or None."""
-    deaths = faults.outages(run.steps)
-    if not deaths:
-        return None
-    floor = instrument.nearest_floor(run.steps, deaths[0].step)
-    return Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
+def outage_sections(run: Run) -> Iterator[Section]:
+    """Yield the deaths of nodes of a run."""
+    if deaths := faults.outages(run.steps):
+        floor = instrument.nearest_floor(run.steps, deaths[0].step)
+        yield Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
 
 
-def keys_section(run: Run) -> Section | None:
-    """Return where the requests of a cluster were served; None of a run whose status does not tell it."""
+def cluster_sections(run: Run) -> Iterator[Section]:
+    """Yield the waits for the lock around the HTTP client, and where the requests of a cluster were served."""
+    if profiles := cluster.lock_waits(run):
+        yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
     loads = cluster.clusters(run)
-    if cluster.topology(loads) is None:
-        return None
+    if cluster.topology(loads) is not None:
+        yield Section.of("keys-section", _keys_table(loads))
+
+
+def _keys_table(loads: Sequence[Step]) -> Table:
     rows = tuple(
         (
             facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
@@ -93,15 +97,10 @@ def keys_section(run: Run) -> Section | None:
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
         "failed calls",
     )  # fmt: skip
-    note = PROSE["keys-section"]["note"]
-    return Section.of("keys-section", Table("What the first node passes on", head, rows, note))
+    return Table("What the first node passes on", head, rows, PROSE["keys-section"]["note"])
 
 
-def client_lock_section(run: Run) -> Section | None:
-    """Return the waits for the lock around the HTTP client; None of a run whose lock waits were not profiled."""
-    profiles = cluster.lock_waits(run)
-    if not profiles:
-        return None
+def _lock_table(profiles: Sequence[Waited]) -> Table:
     rows = tuple(
         (
             waits.name, tables.rate(facts.offered_rps(waits.step)), tables.seconds(waits.all_s),
@@ -111,8 +110,7 @@ def client_lock_section(run: Run) -> Section | None:
         for waits in profiles
     )  # fmt: skip
     head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
-    table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    return Section.of(cluster.LOCK_ANCHOR, table)
+    return Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
@@ -302,9 +300,7 @@ def trend_table(trends: Sequence[Trend]) -> Table:
     return Table("Trends", head, tuple(map(row, trends)), numeric=False)
 
 
-def history_section(run: Run) -> Section | None:
-    """Return the trends of a run of experiment 08, which holds the history in frames of its own."""
-    trends = trends_of(run)
-    if trends is None:
-        return None
-    return Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))
+def history_sections(run: Run) -> Iterator[Section]:
+    """Yield the trends of a run of experiment 08, which holds the history in frames of its own."""
+    if (trends := trends_of(run)) is not None:
+        yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

@@ -29,48 +29,29 @@ from runners.results.generators import OURS, Difference, TwoReadings, ordered, t
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 
 
-def floor_section(run: Run) -> Section | None:
-    """Return what every generator reads of a server that does nothing, or None."""
+def instrument_sections(run: Run) -> Iterator[Section]:
+    """Yield what every generator reads of a server that does nothing and of one that stalled, wrk2's tick, and costs."""
     measured = instrument.floors(run.steps)
-    if not instrument.points(measured):
-        return None
-    return Section.of("floors", floors(measured).at(generators.FLOORS))
+    if instrument.points(measured):
+        yield Section.of("floors", floors(measured).at(generators.FLOORS))
+    if seen := stalls(run.find(kind="stall")):
+        yield Section.of("stall", stall(seen).at(generators.STALL))
+    if rounds := run.find(kind="round"):
+        shown, output = chosen(rounds), published(PUBLISHED)
+        here = any(facts.tool(step) == "wrk2" for step in shown)
+        text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
+        if (line := fitted_line(output.spectrum_frame())) is not None:
+            text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
+        yield Section.of("timer", staircase(shown, output).at(generators.STAIRCASE), text=words.sentence(text))
+    if good := [floor for floor in measured if floor.good]:
+        yield Section.of(generators.CPU, _costs(good))
 
 
-def staircase_section(run: Run) -> Section | None:
-    """Return wrk2's tick in its own spectrum, here or as published; None in a run without rounds."""
-    steps = run.find(kind="round")
-    if not steps:
-        return None
-    drawn = chosen(steps)
-    output = published(PUBLISHED)
-    here = any(facts.tool(step) == "wrk2" for step in drawn)
-    text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
-    if (line := fitted_line(output.spectrum_frame())) is not None:
-        text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
-    picture = staircase(drawn, output).at(generators.STAIRCASE)
-    return Section.of("timer", picture, text=words.sentence(text))
+def _costs(measured: Sequence[Floor]) -> Table:
+    """Tabulate what the generators themselves cost."""
 
-
-def stall_section(run: Run) -> Section | None:
-    """Return what each generator says of a server that stalled, or None."""
-    if not (seen := stalls(run.find(kind="stall"))):
-        return None
-    return Section.of("stall", stall(seen).at(generators.STALL))
-
-
-def _place(floor: Floor) -> tuple[int, float | None]:
-    return floor.connections, None if floor.closed else floor.rate_rps
-
-
-def cpu_section(run: Run) -> Section | None:
-    """Return what the generators themselves cost, or None."""
-    measured = [floor for floor in instrument.floors(run.steps) if floor.good]
-    if not measured:
-        return None
-    tools = list(dict.fromkeys(floor.tool for floor in measured))
-    places = list(dict.fromkeys(_place(floor) for floor in measured))
-    costs = {(floor.tool, *_place(floor)): floor.cpu_s_a_million() for floor in measured}
+    def place(floor: Floor) -> tuple[int, float | None]:
+        return floor.connections, None if floor.closed else floor.rate_rps
 
     def cell(cost: Bounded | None) -> str:
         if cost is None:
@@ -78,13 +59,12 @@ def cpu_section(run: Run) -> Section | None:
         value, low, high = map(words.number, (cost.value, cost.low, cost.high))
         return f"{value} ({low}{words.DASH}{high})" if cost.bounded else value
 
+    costs = {(floor.tool, place(floor)): floor.cpu_s_a_million() for floor in measured}
+    tools, places = (list(dict.fromkeys(column)) for column in zip(*costs, strict=True))
     head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
-    rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
+    rows = tuple((label_of(tool), *(cell(costs.get((tool, at))) for at in places)) for tool in tools)
     note = PROSE[generators.CPU]["note"]
-    return Section.of(generators.CPU, Table("CPU seconds per million requests", ("generator", *head), rows, note))
-
-
-BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
+    return Table("CPU seconds per million requests", ("generator", *head), rows, note)
 
 
 COLOURS = {
@@ -271,11 +251,10 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
 ANCHOR, FIGURE = "wrk2", "two-generators"
 
 
-def two_generators_section(run: Run) -> Section | None:
-    """Return what both generators read of one load; None for a run without it."""
-    if (readings := two_readings(run.steps)) is None:
-        return None
-    return Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
+def two_generators_sections(run: Run) -> Iterator[Section]:
+    """Yield what both generators read of one load."""
+    if (readings := two_readings(run.steps)) is not None:
+        yield Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
 
 
 def _text(readings: TwoReadings) -> str:
