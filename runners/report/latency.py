@@ -331,7 +331,7 @@ def _responses(axes: Axes, step: Step) -> float:
         axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
         if failed.any():
             axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
-    offered_rps = tables.value(step.record.offered_rps)
+    offered_rps = facts.offered_rps(step)
     if np.isfinite(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
