@@ -98,14 +98,6 @@ def _side(ratios: Sequence[float]) -> float:
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
-def _texts(block: Comparison) -> list[str]:
-    """Return how a block was compared, a paragraph a part."""
-    own = PROSE["interleaved"]
-    apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
-    lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
-    return [own[block.form.value], *lasting, *apart, own["intervals"]]
-
-
 def title(comparison: Comparison) -> str:
     """Return what differs, the leading quantity first, without CPU time that background threads outweigh."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
@@ -226,17 +218,19 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
 
 def interleaved_sections(run: Run) -> Iterator[Section]:
     """Yield a section a comparison."""
-    shown_before: set[str] = set()
+    own, shown_before = PROSE["interleaved"], set[str]()
     for block in filter(lambda block: block.rows, comparisons(run)):
         texts = [words.sentence(errors)] if (errors := failing(block)) else []
-        fresh = [text for text in _texts(block) if text not in shown_before]
-        shown_before.update(fresh)
-        place, text = anchor(block.name), " ".join([*texts, *fresh])
+        lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
+        apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
+        how = [own[block.form.value], *lasting, *apart, own["intervals"]]
+        place, text = anchor(block.name), " ".join([*texts, *(said for said in how if said not in shown_before)])
+        shown_before.update(how)
         figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):
             figures.append(picture(block).at(f"{place}{WHOLE}"))
-        how = "by slices" if block.form == Form.SLICES else "by request"
-        yield Section(f"{place}-section", f"Treatments {how}: {block.name}", text, tuple(figures), (table(block, MOST_ROWS),))
+        heading = f"Treatments {'by slices' if block.form == Form.SLICES else 'by request'}: {block.name}"
+        yield Section(f"{place}-section", heading, text, tuple(figures), (table(block, MOST_ROWS),))
 
 
 def direction_words(row: Row) -> str:

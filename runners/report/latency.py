@@ -331,12 +331,12 @@ def _responses(axes: Axes, step: Step) -> float:
         axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
         if failed.any():
             axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
-    offered_rps = facts.offered_rps(step)
-    if np.isfinite(offered_rps):
+    offered_rps = step.record.offered_rps
+    if words.known(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(style.axis_count)
-    return float(np.nanmax([0.0, *completed, offered_rps]))
+    return max([0.0, offered_rps or 0.0, *map(float, completed)])
 
 
 def _mark(latency: Axes, responses: Axes, at_s: float, word: str) -> None:
