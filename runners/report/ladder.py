@@ -89,13 +89,7 @@ def title(ladder: Ladder) -> str:
     """Return the result."""
     knee = ladder.knee
     if knee is None:
-        if not any(point.counts for point in ladder.points):
-            return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
-        met, missed = ladder.outcomes
-        verb = "meets the objective at" if ladder.objective else "achieves"
-        if met and missed and missed[0] < met[-1]:
-            return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not {tables.rate(missed[0])}"
-        return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
+        return f"{ladder.title}: {'objective met: ' if ladder.objective else ''}{_rates(ladder)}"
     if knee.late:
         return f"{ladder.title}: knee {rate_interval(knee)}, further up the generator was late"
     if knee.kind == Kind.ABOVE:

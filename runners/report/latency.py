@@ -75,8 +75,8 @@ def curves(
         spectrum, colour = step.frames["spectrum"], colours[step.name]
         name = labels.get(step.name, style.engine_name(step.subject))
         if step.profiled:
-            drawn: dict[str, Any] = {"dash": "-.", "width": 1.4, "alpha": 0.6}
-            lines.append(curve(spectrum, "response", f"{name} response, profiled", colour, **drawn))
+            label = f"{name} response, profiled"
+            lines.append(curve(spectrum, "response", label, colour, dash="-.", width=1.4, alpha=0.6))
             continue
         lines.append(curve(spectrum, "response", f"{name} response", colour))
         if service:
@@ -127,31 +127,20 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
     return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
 
 
-def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
-    """Draw the floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
-    own = floor.dash == "-"
-    if own:
-        axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
-    drawn: dict[str, Any] = {"color": style.FLOOR, "linewidth": floor.width, "linestyle": floor.dash}
-    axes.plot(floor.x, floor.value_us, label=None if own else floor.label, gid=floor.label, **drawn)
-
-
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
     """Mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
-    colours, marked = colours_of(steps), 0
-    for step in steps:
+    colours = colours_of(steps)
+    bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
+    for place, step in enumerate(bounded):
         censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
-        if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
-            continue
         x, colour = max(1.0, scheduled / censored), colours[step.name]
         name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         axes.annotate(
-            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * marked), (-4, 0),
+            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * place), (-4, 0),
             ("data", "axes fraction"), "offset points", ha="right", va="top", fontsize=7.5, color=colour,
             bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
         )  # fmt: skip
-        marked += 1
 
 
 @style.styled
@@ -170,19 +159,18 @@ def spectrum(
     curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
     `heading` says the result; `labels` names steps; `limits` are an objective's percentiles with limits in us.
     """
-    lines = curves(steps, published, service, labels or {})
-    floor_curve = _floor_curve(floor, steps)
-    drawn = [*lines, *([floor_curve] if floor_curve else [])]
+    lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
+    drawn = [*([floor_curve] if floor_curve else []), *lines]
     if not drawn:
         return style.empty("nothing to draw")
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
     low = min(line.value_us[0] for line in drawn)
     high = max([*(line.value_us[-1] for line in drawn), *(limit_us for _, limit_us in limits)])
-    if floor_curve:
-        _floor_band(axes, floor_curve, low / 10)
-    for line in lines:
+    for line in drawn:
         _line(axes, line)
+    if floor_curve and floor_curve.dash == "-":  # taken at this load: what lies below is shaded
+        axes.fill_between(floor_curve.x, low / 10, floor_curve.value_us, color=style.FLOOR, alpha=0.22, linewidth=0)
     for level, limit_us in limits:
         name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"
         ends = [1.0, 1 / (1 - level)]
