@@ -28,8 +28,8 @@ from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_sha
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
 LEAST_SHARE = 0.001  # narrower frames are left out of a page
-#: Of the small SVG: narrower frames are left out; its units, and how many of them an inch of 7-point letters takes.
-STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, 1000, 13, 105
+#: Of the small SVG: narrower frames are left out; its width, and those of a row and of a letter, in its units.
+STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: Of a file that stands alone: its letters.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
 #: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
@@ -186,7 +186,9 @@ class FlameGraph:
             colour, ink = self._colour(box.node)
             x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.width
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
-            if text := _fits(short(box.node.name), width / STILL_INCH):
+            name, letters = short(box.node.name), int(width / STILL_LETTER - 0.8)
+            text = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters >= 4 else ""
+            if text:
                 parts.append(f'<text x="{x + 2:.1f}" y="{y + STILL_ROW - 4}" fill="{ink}">{escape(text)}</text>')
         drawn = UNPRINTABLE.sub("", "".join([*parts, "</svg>"]))
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
@@ -284,14 +286,6 @@ def short(name: str) -> str:
     parts = name.split("::")
     name = "::".join(parts[-2:]) if len(parts) > 2 else name
     return style.plain(name, 60)
-
-
-def _fits(name: str, width_in: float) -> str:
-    """Return as much of a name as fits, at 7 points; empty when that would be less than four letters."""
-    letters = int((width_in - 0.05) / 0.062)
-    if len(name) <= letters:
-        return name
-    return name[: letters - 1] + "…" if letters >= 4 else ""
 
 
 @dataclass(frozen=True, slots=True)

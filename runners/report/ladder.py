@@ -42,6 +42,7 @@ LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, 
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
 MOST_DRAWN = 3  # more ladders than that stand side by side
+MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
 
 
 def objective_words(objective: Objective) -> str:
@@ -331,11 +332,6 @@ def ladder_sections(run: Run) -> Iterator[Section]:
     yield Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
-LATE = "generator late"
-_SAME = 0.001
-MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
-
-
 def against_published(ladder: Ladder) -> Table | None:
     """Return a row a published output, with the rate step here at its rate; None where nothing was published.
 
@@ -352,7 +348,7 @@ def against_published(ladder: Ladder) -> Table | None:
         rate_rps = output.offered_rps
         if not rate_rps:
             continue
-        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < _SAME), None)
+        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
         cells = (name, *_there(rate_rps, output), share_or_times(rate_rps / base_rps), *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
@@ -380,7 +376,7 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
         return tables.NONE, tables.NONE, tables.NONE
     achieved = tables.rate(facts.achieved_rps(step))
     if facts.offered_rps(step) in ladder.unknown:
-        return achieved, LATE, LATE
+        return achieved, "generator late", "generator late"
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
 
 

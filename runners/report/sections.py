@@ -29,6 +29,8 @@ from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, re
 from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
+MB = 1e6
+TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the place of the figure of trends, and its panels
 
 
 def outage_title(death: Outage) -> str:
@@ -127,9 +129,6 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
 
-MB = 1e6
-
-
 def times(value: float) -> str:
     """Return a ratio: 1.04."""
     return f"{value:.2f}" if words.known(value) else words.UNKNOWN
@@ -215,11 +214,6 @@ def store_sections(run: Run) -> Iterator[Section]:
     if any(words.known(store.rss["anon"]) for store in stores):
         yield Section.of("memory", memory(stores).at(MEMORY))
     yield Section.of(TABLE, store_table(stores))
-
-
-TRENDS = "trends"
-MOST_PANELS = 12
-COLUMNS = 3
 
 
 @style.styled

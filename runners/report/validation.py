@@ -27,6 +27,14 @@ from runners.results import generators
 from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
+UP_TO = 0.95  # the highest percentile on a linear axis
+ROW_IN = 0.34  # the height of a generator's row
+ANCHOR, FIGURE = "wrk2", "two-generators"
+COLOURS = {
+    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
+}  # fmt: skip
+LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
+DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
 def instrument_sections(run: Run) -> Iterator[Section]:
@@ -65,13 +73,6 @@ def _costs(measured: Sequence[Floor]) -> Table:
     rows = tuple((label_of(tool), *(cell(costs.get((tool, at))) for at in places)) for tool in tools)
     note = PROSE[generators.CPU]["note"]
     return Table("CPU seconds per million requests", ("generator", *head), rows, note)
-
-
-COLOURS = {
-    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
-}  # fmt: skip
-LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
-_ROW_IN = 0.34
 
 
 def label_of(tool: str) -> str:
@@ -134,7 +135,7 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
             group += [floor for floor in measured if floor.closed and floor.connections == connections]
         panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
     ratios = [len(group) + 0.6 for _, group in panels]
-    figure = style.Picture(8.4, 1.3 + sum(_ROW_IN * len(group) + 0.42 for _, group in panels))
+    figure = style.Picture(8.4, 1.3 + sum(ROW_IN * len(group) + 0.42 for _, group in panels))
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
     for axes, (heading, group) in zip(grid[:, 0], panels, strict=True):
         for y, floor in enumerate(group):
@@ -155,9 +156,6 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
     heading = floors_title(measured)
     return figure.headed(heading, f"Floors of the generators. {heading}.")
-
-
-UP_TO = 0.95
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
@@ -204,9 +202,6 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
     return figure.headed(heading, f"Latency over the percentile on linear axes. {heading}.")
 
 
-DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
-
-
 def stall_title(seen: Sequence[Stall]) -> str:
     """Return the part of the waits that each generator with a schedule counts."""
     paced = [load for load in ordered(seen) if words.known(load.seen_share)]
@@ -246,9 +241,6 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     style.legend(figure, 3)
     heading = stall_title(seen)
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
-
-
-ANCHOR, FIGURE = "wrk2", "two-generators"
 
 
 def two_generators_sections(run: Run) -> Iterator[Section]:
