@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from matplotlib.ticker import NullFormatter, NullLocator
 
@@ -135,17 +134,6 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
-def per_connection(measured: Sequence[Loop]) -> str:
-    """Return requests per second and connection: of the loops that wait, and of the others."""
-    parts = []
-    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
-        rates = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
-        if rates:
-            written = words.span(rates, lambda rps: f"{rps:.1f}/s" if rps < 100 else words.rate(rps))
-            parts.append(f"{written} for {what}")
-    return words.listed(parts) or "nothing was measured"
-
-
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
     """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
@@ -162,9 +150,9 @@ def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport])
             )  # fmt: skip
         there = [loop for loop in own if loop.published in published]
         rates = [published[str(loop.published)].requests_per_s or math.nan for loop in there]
-        place: dict[str, Any] = {"color": style.INK, "zorder": 4, "label": "published, before and after"}
         if there:
-            axes.scatter([loop.connections for loop in there], rates, marker="+", s=110, **place)
+            places = [loop.connections for loop in there]
+            axes.plot(places, rates, "+", color=style.INK, markersize=10, zorder=4, label="published, before and after")
         counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -178,5 +166,11 @@ def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport])
     panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     style.legend(figure, 3, 8)
-    heading = f"Requests per second and connection: {per_connection(measured)}"
+    parts = []
+    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
+        rates_rps = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
+        if rates_rps:
+            written = words.span(rates_rps, lambda rps: f"{rps:.1f}/s" if rps < 100 else words.rate(rps))
+            parts.append(f"{written} for {what}")
+    heading = f"Requests per second and connection: {words.listed(parts) or 'nothing was measured'}"
     return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")

@@ -208,15 +208,13 @@ def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
         return pd.DataFrame(dict(zip(COLUMNS, values, strict=True)))
     rows = seconds_of(step)
-    if rows.empty:
-        return pd.DataFrame(columns=COLUMNS)
     return rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float)
 
 
 def seconds_of(step: Step) -> pd.DataFrame:
     """Return the per-second rows of response times, in time order."""
     frame = step.frames["intervals"]
-    return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable") if not frame.empty else frame
+    return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable")
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
@@ -268,7 +266,12 @@ def timeline(
         values += _latency(latency, step, rows)
         most = max(most, _responses(responses, step))
         for at_s, word in marks.get(step.name, ()):
-            _mark(latency, responses, at_s, word)
+            for axes in (latency, responses):
+                axes.axvline(at_s, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
+            latency.annotate(
+                word, (at_s, 0.985), (2, 0), ("data", "axes fraction"), "offset points", fontsize=7.5, color=style.INK,
+                va="top", rotation=90,
+            )  # fmt: skip
         if seen is None:
             room_in = TITLES * figure.get_figwidth() / len(shown)
             latency.set_title("\n".join(style.broken(titles[place], room_in)), fontsize=10)
@@ -325,15 +328,6 @@ def _responses(axes: Axes, step: Step) -> float:
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(style.axis_count)
     return max([0.0, offered_rps or 0.0, *map(float, completed)])
-
-
-def _mark(latency: Axes, responses: Axes, at_s: float, word: str) -> None:
-    for axes in (latency, responses):
-        axes.axvline(at_s, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
-    latency.annotate(
-        word, (at_s, 0.985), (2, 0), ("data", "axes fraction"), "offset points", fontsize=7.5, color=style.INK,
-        va="top", rotation=90,
-    )  # fmt: skip
 
 
 def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:

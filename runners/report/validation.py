@@ -94,17 +94,6 @@ def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | No
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 
 
-def floors_title(measured: Sequence[Floor]) -> str:
-    """Return the medians of truepace and of the simplest client at the highest rate on the fewest connections."""
-    if (lead := _lead(measured)) is None:
-        return "No floor was measured"
-    connections, rate, by_tool = lead
-    reference = instrument.reference_of(by_tool)
-    named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-    return f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
-
-
 def _row(axes: Axes, floor: Floor, y: float) -> None:
     colour = colour_of(floor.tool)
     p50, p99 = floor.at(0.5), floor.at(0.99)
@@ -154,7 +143,13 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     bottom.xaxis.set_major_formatter(style.axis_time)
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    heading = floors_title(measured)
+    heading = "No floor was measured"
+    if (lead := _lead(measured)) is not None:
+        connections, rate, by_tool = lead
+        reference = instrument.reference_of(by_tool)
+        named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
+        medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+        heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
     return figure.headed(heading, f"Floors of the generators. {heading}.")
 
 
@@ -202,13 +197,6 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
     return figure.headed(heading, f"Latency over the percentile on linear axes. {heading}.")
 
 
-def stall_title(seen: Sequence[Stall]) -> str:
-    """Return the part of the waits that each generator with a schedule counts."""
-    paced = [load for load in ordered(seen) if words.known(load.seen_share)]
-    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in paced]
-    return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
-
-
 @style.styled
 def stall(seen: Sequence[Stall]) -> style.Picture:
     """Draw how many requests took longer than each response time, of a server that was frozen.
@@ -239,7 +227,9 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     axes.set_xlabel("response time (s)")
     axes.set_ylabel("requests that took longer")
     style.legend(figure, 3)
-    heading = stall_title(seen)
+    counting = [load for load in ordered(seen) if words.known(load.seen_share)]
+    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
+    heading = f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
 
 
@@ -254,20 +244,16 @@ def _text(readings: TwoReadings) -> str:
     rounds, on = readings.median.rounds, words.connections(readings.connections)
     counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
     read = ", ".join(map(_added, readings.differences))
-    text = f"{_heading(readings.median)}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
+    added_us, in_one = readings.median.added_us, " in the one round" if rounds == 1 else ""
+    heading = f"wrk2 reads a {'higher' if added_us.value > 0 else 'lower'} median than truepace{in_one}"
+    if added_us.holds_zero:
+        heading = "wrk2 and truepace read the same median, as far as these rounds tell"
+    text = f"{heading}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
     text += f"truepace, the lab's own generator, in random order; {counted}."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
     return f"{text} {tick}: it wakes by the millisecond, so that requests leave late."
-
-
-def _heading(median: Difference) -> str:
-    """Return which generator reads the higher median."""
-    if median.added_us.holds_zero:
-        return "wrk2 and truepace read the same median, as far as these rounds tell"
-    in_one = " in the one round" if median.rounds == 1 else ""
-    return f"wrk2 reads a {'higher' if median.added_us.value > 0 else 'lower'} median than truepace{in_one}"
 
 
 def _added(difference: Difference) -> str:
