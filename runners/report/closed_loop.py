@@ -58,7 +58,8 @@ def _errors(gets: Sequence[Loop]) -> Table:
         for loop in gets
         for absent in (loop.absent_by_script if loop.name == "get-few" else 0,)
     )
-    return Table("GET on a store with and without the keys", ("loop", "requests", "404", "by the script's numbers"), rows)
+    head = ("loop", "requests", "404", "by the script's numbers")
+    return Table("GET on a store with and without the keys", head, rows)
 
 
 def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -> Table:

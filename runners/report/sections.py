@@ -285,10 +285,11 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
-        changed = (f"{signed(change.ratio - 1)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
+        runs_of = trend.frame["run"]
+        changes = (f"{signed(change.ratio - 1)} with {runs_of.iloc[change.index]}" for change in trend.changes)
         runs = words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else "")
         levels = map(trend.written, (float(values.median()), float(values.iloc[-1])))
-        return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changed) or "no change"
+        return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changes) or "no change"
 
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
     return Table("Trends", head, tuple(map(row, trends)), numeric=False)
