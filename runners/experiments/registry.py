@@ -43,4 +43,3 @@ def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tupl
         of_targets = getattr(module, "target_questions", None)
         return of_targets() if of_targets is not None and "," in target else ()
     return module.questions() if module is not None else ()
-

@@ -31,7 +31,9 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
     yield Section.of("rates-of-loops", loop_rates(measured, outputs).at(loops.RATES))
     if counted := [loop for loop in measured if words.known(loop.a_request("DelayedACKs"))]:
         yield Section.of(loops.COUNTERS, _counters(counted))
-    gets = [loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")]
+    gets = [
+        loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
+    ]
     if gets:
         yield Section.of(loops.ERRORS, _errors(gets))
     if any(loop.published for loop in measured):

@@ -199,7 +199,9 @@ def published_section(results: Results) -> Section:
     own = PROSE["published"]
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
     text = " ".join([*texts, *([PROSE["loads"]["upper-limit"], own["machine"]] if shown else [])])
-    return Section.of("published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text)
+    return Section.of(
+        "published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text
+    )
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:

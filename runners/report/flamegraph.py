@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 
 import pandas as pd
@@ -215,7 +215,9 @@ class FlameGraph:
             else:
                 branches.append(node)
         widest = sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
-        return [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest]
+        return [
+            Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest
+        ]
 
     @property
     def words(self) -> str:

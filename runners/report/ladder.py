@@ -165,7 +165,7 @@ def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies
     for mark in [mark for mark in (HOLLOW, PALE) if mark in marks]:
         axes.plot([], [], label=mark, color=style.INK, marker="o", linestyle="none", markersize=5, **MARKS[mark])
     for level, face in ((0.99, style.VERMILION), (0.5, "none")) if there else ():
-        points = [(rps, us) for rps, latencies in there if (us := latencies.at(level)) is not None]
+        points = [(rps, stated) for rps, latencies in there if (stated := latencies.at(level)) is not None]
         axes.scatter(
             [rps for rps, _ in points], [us for _, us in points], 34, marker="D", facecolors=face,
             edgecolors=style.VERMILION, label=f"published p{level * 100:g}",

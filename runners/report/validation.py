@@ -38,7 +38,7 @@ DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
 def instrument_sections(run: Run) -> Iterator[Section]:
-    """Yield what every generator reads of a server that does nothing and of one that stalled, wrk2's tick, and costs."""
+    """Yield what every generator reads of a server that does nothing and of one that stalled, wrk2's tick, costs."""
     measured = instrument.floors(run.steps)
     if instrument.points(measured):
         yield Section.of("floors", floors(measured).at(generators.FLOORS))
@@ -229,7 +229,9 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     style.legend(figure, 3)
     counting = [load for load in ordered(seen) if words.known(load.seen_share)]
     parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
-    heading = f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
+    heading = (
+        f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
+    )
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
 
 

@@ -131,4 +131,3 @@ def _network(network: HostNetwork) -> str:
     )
     known = (text.format(written(value)) for value, written, text in parts if value is not None)
     return f"of the host {network.host}, {words.listed(known)}."
-

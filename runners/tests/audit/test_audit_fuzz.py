@@ -120,4 +120,3 @@ def test_any_figure_may_be_absurd(which: int, absurd: str) -> None:
     result = audited(HEALTHY[:start] + absurd + HEALTHY[end:])
     as_text(result)
     as_json(result)
-

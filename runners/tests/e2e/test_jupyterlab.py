@@ -147,4 +147,3 @@ def test_the_index_is_run_when_it_is_opened(lab: str, root: Path, tmp_path: Path
         page.picture(root / "index.png")
         assert not page.run("document.body.textContent.includes('Jupyter news')")
         command(page, "kernelmenu:shutdown")
-
