@@ -17,7 +17,7 @@ report: $(READY)
 reports: $(READY)
 	@for number in $$($(BIN)/lab experiments); do $(BIN)/lab run $$number || exit; done
 
-# Its extension runs the notebooks of widgets when they are opened.
+# Its extension runs the index when it is opened.
 lab: $(READY)
 	@$(BIN)/lab build
 	$(BIN)/jupyter lab notebooks/index.ipynb --config=runners/scripts/jupyterlab/config.py $(if $(filter 0,$(shell id -u)),--allow-root)

@@ -49,10 +49,6 @@ DESCRIPTIONS = (".yaml", ".yml")
 )  # fmt: skip
 @options.INCONCLUSIVE
 @click.option("--markdown", type=options.FILE, help="A comment for a change request.")
-@click.option(
-    "--format", "form", type=click.Choice(("bencher", "benchmark-action")),
-    help="Print the figures in Bencher's metric format, or github-action-benchmark's (customSmallerIsBetter).",
-)  # fmt: skip
 @click.option("--see", type=float, help="Smallest difference of interest, as a share; 0.02 unless given.")
 @click.option("--until", help='End when this is decided, e.g. "p50+-2%": it differs, or is the same within 2 %.')
 @options.SIZE
@@ -71,7 +67,6 @@ def compare(
     limits: tuple[str, ...],
     inconclusive: str,
     markdown: Path | None,
-    form: str | None,
     resume: Path | None,
     parameters: tuple[str, ...],
     **named: object,
@@ -90,13 +85,11 @@ def compare(
     from runners.storage.run_folder import run_path
     from runners.targets import preflight
 
-    judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown, form)
-    if form and as_json:
-        raise click.UsageError("--json and --format both print to standard output: give one")
+    judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown)
     sides = [[run_path(text) for text in side] for side in (a, b)]
     if runs and all(path.suffix in DESCRIPTIONS for path in runs):
         runs, targets = (), (*runs, *targets)
-    measuring = (resume, parameters, baseline, limits, markdown, form)
+    measuring = (resume, parameters, baseline, limits, markdown)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
         if _any_given(engines, targets, output, *measuring, *named.values()) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
@@ -122,16 +115,16 @@ def compare(
             raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
         target, given = targets[0], options.given_parameters(parameters, named)
         kept = run_path(baseline)
-        if kept.is_dir() and (markdown or form or resume or not limits):
+        if kept.is_dir() and (markdown or resume or not limits):
             raise click.UsageError("kept runs as a --baseline are judged by --fail-on; of the forms only --json goes")
         preflight.check(read_target(target))
         from runners.cli import work
 
         if kept.is_dir():
-            with progress_apart(judging.prints_result):
+            with progress_apart(judging.as_json):
                 judgements = work.compare_with_runs(given, target, kept, judging.limits, despite)
             judging.end(judgements, {})
-        with progress_apart(judging.prints_result):
+        with progress_apart(judging.as_json):
             folder = work.compare_with_revision(given, target, baseline, resume)
         judging.end_of_run(folder)
     ways = (len(engines), len(targets))
@@ -144,7 +137,7 @@ def compare(
     comparison = planned.comparison(given, resume)
     from runners.cli import work  # after the check: slow to import
 
-    with progress_apart(judging.prints_result):
+    with progress_apart(judging.as_json):
         folder = work.measure(comparison)
     judging.end_of_run(folder)
 
@@ -182,16 +175,11 @@ class _Judging:
     inconclusive: str
     as_json: bool
     markdown: Path | None
-    form: str | None
-
-    @property
-    def prints_result(self) -> bool:
-        return self.as_json or self.form is not None
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:
         """Write a run's comparison in the forms that were asked for, and exit with the code of the limits."""
         from runners.cli import work
-        from runners.report.exports import FORMATS, comment
+        from runners.report.exports import comment
         from runners.results.checks import of_comparison
         from runners.results.limits import judge
 
@@ -199,9 +187,6 @@ class _Judging:
         first, judgements = comparisons[0], judge(comparisons, self.limits)
         if self.markdown is not None:
             write_file("--markdown", self.markdown, comment(first, judgements, tuple(of_comparison(first))))
-        if self.form is not None:
-            benchmark = f"{next(iter(first.treatments), 'treatment')} {first.workload}".strip()
-            echo(FORMATS[self.form](first, benchmark))
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
@@ -210,7 +195,7 @@ class _Judging:
         from runners.results.limits import exit_code
 
         for judgement in judgements:
-            echo(judged(judgement), err=self.prints_result)
+            echo(judged(judgement), err=self.as_json)
         if self.as_json and document is not None:
             limits = [{**judgement.as_json(), "reason": reason(judgement)} for judgement in judgements]
             print_json({**document, "limits": limits})

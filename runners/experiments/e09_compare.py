@@ -19,8 +19,8 @@ MINUTES = {"smoke": 1.95, "quick": 5.5, "published": 20.0, "full": 60.0}
 GENERATOR = "truepace"
 
 
-def compared(asked: Mapping[str, Value]) -> Interleaved:
-    """Return a comparison of two settings, with as many starts as fit into the minutes. Raises PlanError."""
+def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
+    """Return one block: both settings, a second process of the first, a server that does nothing. Raises PlanError."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
@@ -42,12 +42,7 @@ def compared(asked: Mapping[str, Value]) -> Interleaved:
         control=first is None or first.repeatable,
         questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
     )  # fmt: skip
-    return planned.within(float(asked["minutes"]) or MINUTES[size.name])
-
-
-def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the one block: both settings, a second process of the first, and a server that does nothing."""
-    return (compared(asked),)
+    return (planned.within(float(asked["minutes"]) or MINUTES[size.name]),)
 
 
 EXPERIMENT = Experiment(

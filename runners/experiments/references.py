@@ -13,7 +13,7 @@ from runners import report, words
 from runners.analysis.intervals import with_bounds
 from runners.design.experiment import Experiment
 from runners.experiments.question_table import criteria
-from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of_run
+from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.reading import archived_content, keeps_latencies, read_run
@@ -47,7 +47,8 @@ def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
 
 def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
     """Write report.html (where wanted), report.md, their figures and conclusions.json, from the run folder alone."""
-    conclusion = concluded(folder, questions_of_run(folder.manifest()))
+    manifest = folder.manifest()
+    conclusion = concluded(folder, questions_of(str(manifest["experiment"]), manifest.get("parameters")))
     report.render(conclusion, with_html)
     kept = conclusion.as_json()
     kept["effects"] = {answered.question.key: effect_words(answered) for answered in conclusion.answers}

@@ -43,7 +43,3 @@ def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tupl
         of_targets = getattr(module, "target_questions", None)
         return of_targets() if of_targets is not None and "," in target else ()
     return module.questions() if module is not None else ()
-
-
-def questions_of_run(manifest: Mapping[str, Any]) -> tuple[Asked, ...]:
-    return questions_of(str(manifest["experiment"]), manifest.get("parameters"))

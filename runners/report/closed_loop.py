@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from matplotlib.ticker import NullFormatter, NullLocator
 
@@ -21,28 +20,28 @@ from runners.results import loops
 from runners.results.loops import Loop
 
 
-def curve_section(run: Run) -> Section | None:
-    """Return where the responses lie: at the timer, or a hundred times below it; None where no PUT was measured."""
-    chosen = curves_of(loops.of_run(run))
-    if not chosen:
-        return None
-    picture = loop_curves(chosen, instrument.floor_before(run.steps))
-    return Section.of("delay", picture.at(loops.CURVES))
-
-
-def rate_section(run: Run) -> Section | None:
-    """Return requests per second of every stage over connections, or None."""
+def closed_loop_sections(run: Run) -> Iterator[Section]:
+    """Yield where responses lie, rates over connections, what the kernel counted, errors, and every published run."""
     measured = loops.of_run(run)
     if not measured:
-        return None
-    return Section.of("rates-of-loops", loop_rates(measured, published_of(loops.REPORT)).at(loops.RATES))
+        return
+    outputs = published_of(loops.REPORT)
+    if curves_of(measured):
+        yield Section.of("delay", loop_curves(measured, instrument.floor_before(run.steps)).at(loops.CURVES))
+    yield Section.of("rates-of-loops", loop_rates(measured, outputs).at(loops.RATES))
+    if counted := [loop for loop in measured if words.known(loop.a_request("DelayedACKs"))]:
+        yield Section.of(loops.COUNTERS, _counters(counted))
+    gets = [
+        loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
+    ]
+    if gets:
+        yield Section.of(loops.ERRORS, _errors(gets))
+    if any(loop.published for loop in measured):
+        yield Section.of(loops.TABLE, _published(measured, outputs))
 
 
-def counter_section(run: Run) -> Section | None:
-    """Return what the kernel counted in each stage, a request; None where it was not counted."""
-    counted = [loop for loop in loops.of_run(run) if words.known(loop.a_request("DelayedACKs"))]
-    if not counted:
-        return None
+def _counters(counted: Sequence[Loop]) -> Table:
+    """Tabulate what the kernel counted in each loop, a request."""
     rows = tuple(
         (
             _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
@@ -51,21 +50,38 @@ def counter_section(run: Run) -> Section | None:
         for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
     )  # fmt: skip
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
-    return Section.of(loops.COUNTERS, Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"]))
+    return Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
 
 
-def error_section(run: Run) -> Section | None:
-    """Return the 404s that were counted and those that the script makes, or None."""
+def _errors(gets: Sequence[Loop]) -> Table:
+    """Tabulate the 404s that were counted and those that the script makes."""
     rows = tuple(
         (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
-        for loop in loops.of_run(run)
-        if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
+        for loop in gets
         for absent in (loop.absent_by_script if loop.name == "get-few" else 0,)
     )
-    if not rows:
-        return None
     head = ("loop", "requests", "404", "by the script's numbers")
-    return Section.of(loops.ERRORS, Table("GET on a store with and without the keys", head, rows))
+    return Table("GET on a store with and without the keys", head, rows)
+
+
+def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -> Table:
+    """Tabulate every published run with its reproduction."""
+    here = {loop.published: loop for loop in measured if loop.published}
+    rows = []
+    for name, output in outputs.items():
+        loop = here.get(name)
+        there = _cell(output.requests_per_s, output.latencies.at(0.5), output.latencies.at(0.99), output.errors)
+        ours, missed = "not measured", tables.NONE
+        if loop is not None:
+            p50, p99 = loop.at(0.5), loop.at(0.99)
+            known = p99 if facts.samples(loop.step) * 0.01 >= facts.ENOUGH_BEYOND else None
+            ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
+            other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
+            missed = _missed(loop, output, next(iter(loops.find(measured, "nodelay", other, loop.connections)), None))
+        rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
+    head = ("run", "published", "reproduced", "what the authors missed")
+    note = PROSE[loops.TABLE]["note"].format(enough=facts.ENOUGH_BEYOND)
+    return Table("Every published run", head, tuple(rows), note, numeric=False)
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
@@ -82,30 +98,6 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     return "; ".join(parts) or tables.NONE
 
 
-def published_section(run: Run) -> Section | None:
-    """Return every published run with its reproduction; None where none was reproduced."""
-    measured = loops.of_run(run)
-    outputs = published_of(loops.REPORT)
-    here = {loop.published: loop for loop in measured if loop.published}
-    if not here:
-        return None
-    rows = []
-    for name, output in outputs.items():
-        loop = here.get(name)
-        there = _cell(output.requests_per_s, output.latencies.at(0.5), output.latencies.at(0.99), output.errors)
-        ours, missed = "not measured", tables.NONE
-        if loop is not None:
-            p50, p99 = loop.at(0.5), loop.at(0.99)
-            known = p99 if facts.samples(loop.step) * 0.01 >= facts.ENOUGH_BEYOND else None
-            ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
-            other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
-            missed = _missed(loop, output, next(iter(loops.find(measured, "nodelay", other, loop.connections)), None))
-        rows.append((name.rpartition("/")[2].replace("-", words.NBSP), there, ours, missed))
-    head = ("run", "published", "reproduced", "what the authors missed")
-    note = PROSE[loops.TABLE]["note"].format(enough=facts.ENOUGH_BEYOND)
-    return Section.of(loops.TABLE, Table("Every published run", head, tuple(rows), note, numeric=False))
-
-
 def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: float) -> str:
     rate = f"{rate_rps:.1f}/s" if rate_rps else tables.NONE
     failed = f", {tables.count(errors)} errors" if errors else ""
@@ -113,9 +105,6 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
     return f"{rate}, p50 {tables.latency(p50)}{slow}{failed}"
 
 
-BUILDERS = (curve_section, rate_section, counter_section, error_section, published_section)
-
-DASHES: dict[str, object] = {"before": (0, (5, 2)), "jdk25": (0, (4, 1.5)), "delayed": (0, (1, 1.2))}
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
 #: The curves that are drawn, and what stands in for JDK 17 where there is none.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
@@ -148,17 +137,6 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
     return spectrum(*(loop.step for loop in chosen), floor=floor, service=False, heading=heading, labels=labels)
 
 
-def per_connection(measured: Sequence[Loop]) -> str:
-    """Return requests per second and connection: of the loops that wait, and of the others."""
-    parts = []
-    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
-        rates = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
-        if rates:
-            written = words.span(rates, lambda rps: f"{rps:.1f}/s" if rps < 100 else words.rate(rps))
-            parts.append(f"{written} for {what}")
-    return words.listed(parts) or "nothing was measured"
-
-
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
     """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
@@ -170,14 +148,14 @@ def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport])
             line = sorted(loops_of_line, key=lambda loop: loop.connections)
             axes.plot(
                 [loop.connections for loop in line], [loop.rate_rps for loop in line], markersize=6,
-                color=style.colour_of(stage), linestyle=DASHES.get(stage, "-"), label=line[0].title,
+                color=style.colour_of(stage), label=line[0].title,
                 marker="x" if name == "get-few" else MARKERS.get(stage, "o"),
             )  # fmt: skip
         there = [loop for loop in own if loop.published in published]
         rates = [published[str(loop.published)].requests_per_s or math.nan for loop in there]
-        place: dict[str, Any] = {"color": style.INK, "zorder": 4, "label": "published, before and after"}
         if there:
-            axes.scatter([loop.connections for loop in there], rates, marker="+", s=110, **place)
+            places = [loop.connections for loop in there]
+            axes.plot(places, rates, "+", color=style.INK, markersize=10, zorder=4, label="published, before and after")
         counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
@@ -191,5 +169,11 @@ def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport])
     panels[0].set_ylabel("requests per second (log)")
     panels[0].set_ylim(bottom=10)
     style.legend(figure, 3, 8)
-    heading = f"Requests per second and connection: {per_connection(measured)}"
+    parts = []
+    for waits, what in ((True, "loops that wait"), (False, "loops that do not")):
+        rates_rps = [loop.rate_rps / loop.connections for loop in measured if loop.waits == waits and loop.rate_rps > 0]
+        if rates_rps:
+            written = words.span(rates_rps, lambda rps: f"{rps:.1f}/s" if rps < 100 else words.rate(rps))
+            parts.append(f"{written} for {what}")
+    heading = f"Requests per second and connection: {words.listed(parts) or 'nothing was measured'}"
     return figure.headed(heading, f"Requests per second over connections, in closed loop. {heading}.")

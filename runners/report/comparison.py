@@ -32,7 +32,7 @@ WHOLE = "-all"  # ends the place of a comparison's figure of all quantities
 MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
-MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end, with an arrow; its bounds stand in words
+MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end; its bounds stand in words
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -57,17 +57,10 @@ def drawn(
         style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
         if row.refused:
             continue  # what is not compared has no bar
-        lift = np.linspace(-0.16, 0.16, len(own)) if len(own) > 1 else np.zeros(len(own))
-        axes.scatter(own, index + lift, 12, color=style.QUIET, alpha=0.55, zorder=2)
+        axes.scatter(own, index + np.linspace(-0.16, 0.16, len(own)), 12, color=style.QUIET, alpha=0.55, zorder=2)
         if words.known(row.low) and words.known(row.high):
-            ends = max(row.low, 1e-9), row.high
-            axes.plot(ends, [index, index], color=colour, linewidth=4, zorder=3)
-            for edge in ends:
-                if not 1 / side <= edge <= side:
-                    at, mark = (side**-0.985, "<") if edge < 1 else (side**0.985, ">")
-                    axes.plot(at, index, mark, color=colour, markersize=8, zorder=3)
-        if 1 / side <= row.ratio <= side:
-            axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
+            axes.plot([max(row.low, 1e-9), row.high], [index, index], color=colour, linewidth=4, zorder=3)
+        axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
     axes.set_xscale("log")
     axes.set_xlim(1 / side, side)
     axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
@@ -84,11 +77,11 @@ def drawn(
     return figure.headed(heading, f"Differences with their intervals. {heading}.")
 
 
-def _ticks(side: float, most: int = 4) -> list[float]:
-    """Return ratios to label and their reciprocals: at most so many a side, evenly apart so that their labels are."""
+def _ticks(side: float) -> list[float]:
+    """Return ratios to label and their reciprocals: at most four a side, evenly apart so that their labels are."""
     up = [1.0]
     for tick in TICKS:
-        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / most:
+        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 4:
             up.append(tick)
     return sorted([*up, *(1 / tick for tick in up[1:])])
 
@@ -103,17 +96,6 @@ def _side(ratios: Sequence[float]) -> float:
     """Return how far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
-
-
-FORMS = {Form.REQUESTS: "by request", Form.SLICES: "by slices"}
-
-
-def _texts(block: Comparison) -> list[str]:
-    """Return how a block was compared, a paragraph a part."""
-    own = PROSE["interleaved"]
-    apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
-    lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
-    return [own[block.form.value], *lasting, *apart, own["intervals"]]
 
 
 def title(comparison: Comparison) -> str:
@@ -236,16 +218,18 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
 
 def interleaved_sections(run: Run) -> Iterator[Section]:
     """Yield a section a comparison."""
-    shown_before: set[str] = set()
+    own, shown_before = PROSE["interleaved"], set[str]()
     for block in filter(lambda block: block.rows, comparisons(run)):
         texts = [words.sentence(errors)] if (errors := failing(block)) else []
-        fresh = [text for text in _texts(block) if text not in shown_before]
-        shown_before.update(fresh)
-        place, text = anchor(block.name), " ".join([*texts, *fresh])
+        lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
+        apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
+        how = [own[block.form.value], *lasting, *apart, own["intervals"]]
+        place, text = anchor(block.name), " ".join([*texts, *(said for said in how if said not in shown_before)])
+        shown_before.update(how)
         figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):
             figures.append(picture(block).at(f"{place}{WHOLE}"))
-        heading = f"Treatments {FORMS[block.form]}: {block.name}"
+        heading = f"Treatments {'by slices' if block.form == Form.SLICES else 'by request'}: {block.name}"
         yield Section(f"{place}-section", heading, text, tuple(figures), (table(block, MOST_ROWS),))
 
 

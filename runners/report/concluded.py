@@ -42,11 +42,8 @@ class Concluded:
         return Markdown(f"### {escape(self.conclusion.title)}\n\n{shown}\n\n[{self.report.name}]({link})")
 
     def __repr__(self) -> str:
-        lines = [
-            self.conclusion.title,
-            *(f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows()),
-        ]
-        return printable("\n".join([*lines, f"Report: {self.report}"]))
+        rows = (f"{question} {verdict}: {effect}" for question, verdict, effect in self._rows())
+        return printable("\n".join([self.conclusion.title, *rows, f"Report: {self.report}"]))
 
 
 def load_lines(step: Step) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import msgspec
 
@@ -13,33 +12,10 @@ from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
-from runners.report import author, opening
-from runners.report.closed_loop import BUILDERS as CLOSED_LOOP
-from runners.report.comparison import interleaved_sections
-from runners.report.fixed_rate import (
-    by_rate_sections,
-    latency_section,
-    loads_table,
-    published_section,
-    shares_section,
-    tail_section,
-    where_section,
-)
+from runners.report import author, closed_loop, comparison, fixed_rate, ladder, opening, sections, validation
 from runners.report.flamegraph import FlameGraph
-from runners.report.ladder import knee_sections, ladder_section
-from runners.report.sections import (
-    client_lock_section,
-    history_section,
-    keys_section,
-    outage_section,
-    shared_response_sections,
-    store_sections,
-)
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
-from runners.report.validation import ANCHOR as TWO_GENERATORS
-from runners.report.validation import BUILDERS as INSTRUMENT
-from runners.report.validation import consoles, left_out, two_generators_section
 from runners.report.validity import failed_checks, marks_of, notices, validity_line
 from runners.results.answer import Answered, Verdict
 from runners.results.conclusion import Conclusion
@@ -142,25 +118,25 @@ def document(conclusion: Conclusion) -> Document:
     """Compose the report of a run from its conclusion."""
     results = conclusion.results
     pool = [
-        latency_section(results),
-        tail_section(results),
+        fixed_rate.latency_section(results),
+        fixed_rate.tail_section(results),
         *own_sections(results.run),
-        where_section(results),
-        shares_section(results),
+        fixed_rate.where_section(results),
+        fixed_rate.shares_section(results),
     ]
     curves, pool = _taken(next((shown.anchor for shown in pool[0].figures), None), pool, CURVES)
     questions, pool = _questions(conclusion, pool, {shown.anchor: CURVES for shown in curves.figures})
-    whole = {"latency", "where", TWO_GENERATORS} if questions else {part.anchor for part in pool} - {"tail"}
+    whole = {"latency", "where", validation.ANCHOR} if questions else {part.anchor for part in pool} - {"tail"}
     measured = any(part.anchor not in {"latency", "where", "shares"} and not part.empty for part in pool)
     main = [part for part in pool if part.anchor in whole and not part.empty]
     rest = [part for part in pool if part.anchor not in {*whole, "tail"} and not part.empty]
-    published = published_section(results)
+    published = fixed_rate.published_section(results)
     return Document(
         results.run,
         conclusion,
         tuple(opening.summary(conclusion)),
         tuple(opening.terms(results)),
-        loads_table(results),
+        fixed_rate.loads_table(results),
         curves,
         opening.treatments(results.run),
         questions,
@@ -171,7 +147,7 @@ def document(conclusion: Conclusion) -> Document:
         author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
-        tuple(consoles(results.run)),
+        tuple(validation.consoles(results.run)),
         tuple(notices(results.run, has_sections=measured or bool(questions))),
     )
 
@@ -255,7 +231,7 @@ def _limits(run: Run) -> Iterator[str]:
     if parameters:
         texts = (f"{name} {f'{value:g}' if type(value) is float else value}" for name, value in parameters.items())
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
-    yield from left_out(run)
+    yield from validation.left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
 
 
@@ -309,17 +285,15 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
         yield first.name, "\n".join(shlex.join(map(str, command)) for command in commands if command)
 
 
-Builder = Callable[[Run], Section | Iterable[Section] | None]
-
 #: In the order in which the sections stand in a report.
-BUILDERS: tuple[Builder, ...] = (
-    interleaved_sections, outage_section, knee_sections, ladder_section, client_lock_section, keys_section,
-    store_sections, shared_response_sections, by_rate_sections, *INSTRUMENT, *CLOSED_LOOP, history_section,
-    two_generators_section,
+BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
+    comparison.interleaved_sections, sections.outage_sections, ladder.knee_sections, ladder.ladder_sections,
+    sections.cluster_sections, sections.store_sections, sections.shared_response_sections, fixed_rate.by_rate_sections,
+    validation.instrument_sections, closed_loop.closed_loop_sections, sections.history_sections,
+    validation.two_generators_sections,
 )  # fmt: skip
 
 
 def own_sections(run: Run) -> list[Section]:
     """Return the sections that this run has something for, besides those of loads at one rate."""
-    built = (builder(run) or () for builder in BUILDERS)
-    return list(chain.from_iterable([made] if isinstance(made, Section) else made for made in built))
+    return [section for builder in BUILDERS for section in builder(run)]

@@ -34,6 +34,10 @@ MOST_GRAPHS = 10
 CHANGING = "\u2020"  # behind the name of a load that never became steady
 UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
 PROFILED = ", profiled"
+MOST_BARS = 14
+LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
+#: A bar: its name, CPU time per request in microseconds, and the shares of it by category.
+Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
@@ -71,11 +75,8 @@ def loads_table(results: Results) -> Table | None:
 def latency_section(results: Results) -> Section:
     """Return the latency of the loads: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Picture]()
-    loads = [step for step in results.clean_loads() if facts.quotable(step)]
-    for workload in dict.fromkeys(step.workload for step in loads):
-        own = [step for step in loads if step.workload == workload and facts.samples(step) >= FEWEST_SAMPLES]
-        if not own:
-            continue
+    loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= FEWEST_SAMPLES]
+    for workload, own in facts.grouped(loads, lambda step: step.workload).items():
         floor = instrument.nearest_floor(run.steps, own[0])
         output = results.published_output(workload)
         report, heading = output[1] if output else None, headline([(step, run) for step in own])
@@ -159,8 +160,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
-        every = pd.concat([rows["share"] for rows in shown]).groupby(level=0)
-        weight = every.max()[every.max() >= LEAST_SHARE]
+        most = pd.concat([rows["share"] for rows in shown], axis=1).max(axis=1)
+        weight = most[most >= LEAST_SHARE].sort_index()
         pairs = zip(steps, shown, strict=True)
         heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
         body = [
@@ -186,18 +187,20 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 
 def published_section(results: Results) -> Section:
     """Return published and reproduced side by side: loads at one rate, and the rates of ladders."""
-    shown = []
-    for workload in dict.fromkeys(step.workload for step in results.clean_loads()):
-        output = results.published_output(workload)
-        loads = [step for step in results.clean_loads() if step.workload == workload]
-        if output is not None:
-            shown.append(_against(results.run, workload, output[1], loads))
-    of_ladders = [table for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    known = [f"{title(ladder)}." for ladder in results.ladders if against_published(ladder) and ladder.knee]
+    by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
+    shown = [
+        _against(results.run, workload, output[1], loads)
+        for workload, loads in by_workload.items()
+        if (output := results.published_output(workload)) is not None
+    ]
+    of_ladders = [(ladder, table) for ladder in results.ladders if (table := against_published(ladder)) is not None]
+    known = [f"{title(ladder)}." for ladder, _ in of_ladders if ladder.knee]
     own = PROSE["published"]
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
     text = " ".join([*texts, *([PROSE["loads"]["upper-limit"], own["machine"]] if shown else [])])
-    return Section.of("published", *[*shown, *_together(of_ladders)][:MOST_PUBLISHED], text=text)
+    return Section.of(
+        "published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text
+    )
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
@@ -214,35 +217,26 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
     """Return one workload: the published output and the clean load of each engine."""
+    latencies = published.latencies
 
-    def row(
-        name: str, stated: float | None, unit: Callable[[float], str], own: Callable[[Step], float]
-    ) -> tuple[str, ...]:
-        return (name, tables.NONE if stated is None else unit(stated), *(unit(own(step)) for step in loads))
+    def row(name: str, stated: str, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
+        return (name, stated, *(unit(own(step)) for step in loads))
 
-    def level_row(level: float) -> tuple[str, ...]:
-        stated = published.latencies.at(level)
-        cells = (percentile(step, run, level) for step in loads)
-        return (words.level(level), tables.NONE if stated is None else words.latency(stated), *cells)
-
+    levels = (
+        (words.level(level), tables.latency(latencies.at(level)), *(percentile(step, run, level) for step in loads))
+        for level in PUBLISHED_LEVELS
+    )
     rows = (
-        row("offered rate", published.rate_rps, words.rate, facts.offered_rps),
-        row("achieved rate", published.requests_per_s, words.rate, facts.achieved_rps),
-        *map(level_row, PUBLISHED_LEVELS),
-        row("samples", published.latencies.count, words.count, facts.samples),
-        row("errors", published.errors, words.count, lambda step: sum(facts.errors(step).values())),
-        row("duration", published.duration_s, words.seconds, lambda step: facts.number(step, "elapsed_s")),
+        row("offered rate", tables.rate(published.rate_rps), words.rate, facts.offered_rps),
+        row("achieved rate", tables.rate(published.requests_per_s), words.rate, facts.achieved_rps),
+        *levels,
+        row("samples", tables.count(latencies.count), words.count, facts.samples),
+        row("errors", tables.count(published.errors), words.count, lambda step: sum(facts.errors(step).values())),
+        row("duration", tables.seconds(published.duration_s), words.seconds, lambda s: facts.number(s, "elapsed_s")),
         ("generator", published.tool or tables.NONE, *map(facts.tool, loads)),
     )
     head = (workload.upper(), "published", *(facts.engine_name(step.subject) for step in loads))
     return Table(f"{workload.upper()}: published and reproduced", head, rows)
-
-
-MOST_BARS = 14
-LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
-
-#: A bar: its name, CPU time per request in microseconds, and the shares of it by category.
-Bar = tuple[str, float, pd.DataFrame]
 
 
 def bars(run: Run) -> list[Bar]:
@@ -251,11 +245,12 @@ def bars(run: Run) -> list[Bar]:
     for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
         if not facts.shares_of(step, "cpu").empty:
             chosen[step.subject, step.workload] = step
-    drawn = []
+    drawn = list[Bar]()
     for (subject, workload), step in chosen.items():
         clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]
-        drawn.append(_bar(style.name_of(step), step, facts.only(clean)))
-    return [bar for bar in drawn if bar is not None][:MOST_BARS]
+        if (bar := _bar(style.name_of(step), step, facts.only(clean))) is not None:
+            drawn.append(bar)
+    return drawn[:MOST_BARS]
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
@@ -271,15 +266,6 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
     together = rows.groupby("category", sort=False)["share"].sum().reset_index()
     named = f"{name}\nprofiler {tables.share(own)}" if own > profiles.MUCH else name
     return named, used_us, together.sort_values("category", key=lambda names: names == "other", kind="stable")
-
-
-def by_rate(steps: Sequence[Step], workload: str) -> style.Picture:
-    """Draw CPU time per request of a workload's profiled rate steps, a bar a rate."""
-    chosen = sorted((step for step in steps if step.workload == workload), key=rate_rps)
-    rows = [bar for step in chosen if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
-    if not rows:
-        return style.empty("no cpu samples")
-    return cpu(rows, f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate")
 
 
 def rate_rps(step: Step) -> float:
@@ -312,11 +298,11 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:
-    """Yield CPU time per request by rate of each ladder that was profiled at several rates."""
-    steps = run.find(kind=PROFILED_RATE_STEP)
-    for workload in dict.fromkeys(step.workload for step in steps):
+    """Yield CPU time per request of each workload that was profiled at several rates, a bar a rate."""
+    for workload in dict.fromkeys(step.workload for step in run.find(kind=PROFILED_RATE_STEP)):
         usable = profiles.profiled_rate_steps(run, workload)
-        if len({facts.offered_rps(step) for step in usable}) < 2:
-            continue
-        shown = by_rate(usable, workload).at(f"byrate-{workload}-{facts.CPU}")
-        yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))
+        rows = [bar for step in usable if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
+        if len({name for name, *_ in rows}) > 1:
+            heading = f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate"
+            shown = cpu(rows, heading).at(f"byrate-{workload}-{facts.CPU}")
+            yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))

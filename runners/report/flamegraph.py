@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 
 import pandas as pd
@@ -28,8 +28,8 @@ from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_sha
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
 LEAST_SHARE = 0.001  # narrower frames are left out of a page
-#: Of the small SVG: narrower frames are left out; its units, and how many of them an inch of 7-point letters takes.
-STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_INCH = 0.002, 1000, 13, 105
+#: Of the small SVG: narrower frames are left out; its width, and those of a row and of a letter, in its units.
+STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: Of a file that stands alone: its letters.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
 #: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
@@ -116,7 +116,6 @@ class FlameGraph:
     step: Step
     event: str
     other: Step | None = None
-    least_share: float = LEAST_SHARE
 
     @property
     def anchor(self) -> str:
@@ -139,13 +138,9 @@ class FlameGraph:
         """The number of samples that are drawn: those of the load, without what else the recording holds."""
         return facts.profile_samples(self.step, self.event)
 
-    def smaller(self, least_share: float) -> FlameGraph:
-        """Return the same without frames narrower than a share of the whole."""
-        return replace(self, least_share=max(least_share, self.least_share))
-
-    def page(self) -> tuple[str, int]:
-        """Return the HTML page for the frame, and how many levels it has."""
-        seen, names, colours = self._boxes(self.least_share), dict[str, int](), dict[tuple[str, str], int]()
+    def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
+        """Return the HTML page for the frame, and how many levels it has, without frames narrower than a share."""
+        seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
                 box.level, *(round(share * SCALE) for share in (box.left, box.width, box.node.other)),
@@ -173,9 +168,9 @@ class FlameGraph:
         colour = style.category_colour(node.category) if node.category else TRUNK
         return colour, style.CARD if style.is_dark(colour) else style.INK
 
-    def iframe(self) -> Markup:
+    def iframe(self, least_share: float = LEAST_SHARE) -> Markup:
         """Return the graph in a sandboxed frame: its script runs, but can reach neither the report nor the network."""
-        page, deep = self.page()
+        page, deep = self.page(least_share)
         height_px = max(LEAST_PX, min(MOST_PX, BAR_PX + ROW_PX * (deep + 2)))
         return Markup(  # noqa: S704 - both values are escaped
             f'<div class="flame"><iframe title="{escape(self.title)}" sandbox="allow-scripts" '
@@ -191,7 +186,9 @@ class FlameGraph:
             colour, ink = self._colour(box.node)
             x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.width
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
-            if text := _fits(short(box.node.name), width / STILL_INCH):
+            name, letters = short(box.node.name), int(width / STILL_LETTER - 0.8)
+            text = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters >= 4 else ""
+            if text:
                 parts.append(f'<text x="{x + 2:.1f}" y="{y + STILL_ROW - 4}" fill="{ink}">{escape(text)}</text>')
         drawn = UNPRINTABLE.sub("", "".join([*parts, "</svg>"]))
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
@@ -202,8 +199,25 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Tower]:
-        """The three widest towers, the widest first."""
-        return towers(tree(stacks_of(self.step, self.event)))[:MOST_TOWERS]
+        """The three widest branches, the widest first; one wider than TOWER counts by its parts where it splits.
+
+        A branch that waits is called by what called the lock.
+        """
+        root = tree(stacks_of(self.step, self.event))
+        standing, branches = [root], list[Node]()
+        while standing:
+            node = standing.pop()
+            parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
+            splits = node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share
+            splits = splits and not all(_LOCKS.match(part.name) for part in parts)
+            if splits or node is root:
+                standing += parts
+            else:
+                branches.append(node)
+        widest = sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
+        return [
+            Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest
+        ]
 
     @property
     def words(self) -> str:
@@ -232,23 +246,6 @@ class Tower:
 def _tower_words(tower: Tower) -> str:
     part = "all" if tower.in_category >= ALL * tower.share else f"of which {words.percent(tower.in_category)}"
     return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
-
-
-def towers(root: Node) -> list[Tower]:
-    """Return the branches of a tree of calls, widest first, one wider than TOWER by its parts where it splits.
-
-    A branch that waits is called by what called the lock.
-    """
-    standing, branches = [root], list[Node]()
-    while standing:
-        node = standing.pop()
-        parts = [child for child in node.children.values() if child.share >= LEAST_TOWER]
-        splits = node is root or (node.share > TOWER and sum(part.share for part in parts) >= SPLITS * node.share)
-        splits = splits and (node is root or not all(_LOCKS.match(part.name) for part in parts))
-        standing += parts if splits else []
-        branches += [] if splits else [node]
-    named = [Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in branches]
-    return sorted(named, key=lambda tower: (-tower.share, tower.frame))
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
@@ -291,14 +288,6 @@ def short(name: str) -> str:
     parts = name.split("::")
     name = "::".join(parts[-2:]) if len(parts) > 2 else name
     return style.plain(name, 60)
-
-
-def _fits(name: str, width_in: float) -> str:
-    """Return as much of a name as fits, at 7 points; empty when that would be less than four letters."""
-    letters = int((width_in - 0.05) / 0.062)
-    if len(name) <= letters:
-        return name
-    return name[: letters - 1] + "…" if letters >= 4 else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from runners import words
 from runners.analysis import facts, instrument
@@ -38,10 +39,10 @@ from runners.storage.schema import LadderBase
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
-PALE, MARKED = 0.35, 0.99
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
+FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
 MOST_DRAWN = 3  # more ladders than that stand side by side
-MET, GENERATOR, STALLED = StepOutcome.MET, StepOutcome.GENERATOR, StepOutcome.STALLED
+MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
 
 
 def objective_words(objective: Objective) -> str:
@@ -89,13 +90,7 @@ def title(ladder: Ladder) -> str:
     """Return the result."""
     knee = ladder.knee
     if knee is None:
-        if not any(point.counts for point in ladder.points):
-            return f"{ladder.title}: nothing is known, the generator was late or the loads failed"
-        met, missed = ladder.outcomes
-        verb = "meets the objective at" if ladder.objective else "achieves"
-        if met and missed and missed[0] < met[-1]:
-            return f"{ladder.title}: {verb} {len(met)} of {len(met) + len(missed)} rates, not {tables.rate(missed[0])}"
-        return f"{ladder.title}: {verb} {tables.rate(met[-1]) if met else 'none of the rates'}"
+        return f"{ladder.title}: {'objective met: ' if ladder.objective else ''}{_rates(ladder)}"
     if knee.late:
         return f"{ladder.title}: knee {rate_interval(knee)}, further up the generator was late"
     if knee.kind == Kind.ABOVE:
@@ -106,135 +101,98 @@ def title(ladder: Ladder) -> str:
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
-def _drawn(ladder: Ladder) -> pd.DataFrame:
-    """Return a row a rate, as drawn."""
-    levels = {f"p{level * 100:g}_us": level for level, _, _ in LEVELS}
-    judged = {level for level, _ in ladder.objective.latencies} if ladder.objective else set[float]()
-    rows = [
-        (
-            point.rps, point.rate_step.achieved, point.outcome, point.late,
-            *(_resolved(point, level, level in judged) for level in levels.values()),
-        )
-        for point in ladder.points
-    ]  # fmt: skip
-    columns = ["offered_rps", "achieved", "outcome", "generator_late", *levels]
-    return pd.DataFrame(rows, columns=columns).replace(math.inf, math.nan)
-
-
 def _resolved(point: Point, level: float, judged: bool) -> float:
     """Return a percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
 
+HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
+#: How a rate step whose outcome is the server's is drawn, by what a legend says of it.
+MARKS: dict[str, dict[str, Any]] = {
+    "": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0},
+}  # fmt: skip
+
+
 @style.styled
-def ladder(drawn_ladder: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
+def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
     """Draw a ladder, `published` outputs at the rates that they were run at, and the nearest `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
-    rows = _drawn(drawn_ladder)
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
-    _latencies(above, drawn_ladder.objective, rows, there, floor)
-    _achieved(below, drawn_ladder.objective, rows)
-    rates_rps = [*rows["offered_rps"], *(rps for rps, _ in there)]
+    _latencies(above, shown, there, floor)
+    _achieved(below, shown)
+    rates_rps = [*(point.rps for point in shown.points), *(rps for rps, _ in there)]
     low, high = min(rates_rps), max(rates_rps)
     for axes in (above, below):
         if high / low > WIDE:
             axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)))
+            axes.xaxis.set_minor_formatter(NullFormatter())
             spare = (high / low) ** 0.06
             axes.set_xlim(low / spare, high * spare)
         else:
             axes.set_xlim(0, high * 1.08)
-        _knee(axes, drawn_ladder.knee)
+        _knee(axes, shown.knee)
         axes.xaxis.set_major_formatter(style.axis_count)
-        axes.xaxis.set_minor_formatter(lambda value, _: _minor(value, high / low))
     below.set_xlabel("offered rate (requests per second)")
     line = floor_lines(above, floor, ())
-    handles = [*above.get_legend_handles_labels()[0], *([line] if line else [])]
-    style.legend(figure, 4, 8, handles)
+    handles = [handle for axes in (above, below) for handle in axes.get_legend_handles_labels()[0]]
+    style.legend(figure, 4, 8, [*handles, *([line] if line else [])])
     figure.align_ylabels([above, below])
-    heading = title(drawn_ladder)
+    heading = title(shown)
     return figure.headed(heading, f"Latency and achieved share against the offered rate. {heading}.")
 
 
-def _minor(value: float, spread: float) -> str:
-    """Return a label for 2 and 5 on a short logarithmic axis; empty for any other tick."""
-    lead = value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
-    return style.axis_count(value) if spread <= 300 and round(lead, 6) in (2.0, 5.0) else ""
-
-
-def _latencies(
-    axes: Axes,
-    objective: Objective | None,
-    rows: pd.DataFrame,
-    there: Sequence[tuple[float, Latencies]],
-    floor: Step | None,
-) -> None:
+def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies]], floor: Step | None) -> None:
     """Draw percentiles over the offered rate; `there`: those of published outputs."""
-    met, late, still = ((rows["outcome"] == outcome).to_numpy(bool) for outcome in (MET, GENERATOR, STALLED))
-    bounds = rows["generator_late"].to_numpy(bool)
-    x, seen = rows["offered_rps"].to_numpy(float), reach(floor)
+    limits = shown.objective.latencies if shown.objective else ()
+    decided, seen = [point for point in shown.points if point.counts], reach(floor)
+    rates_rps, met = np.array([point.rps for point in decided]), StepOutcome.MET
+    marks = np.array([HOLLOW if point.outcome != met else PALE if point.late else "" for point in decided], str)
     for level, colour, marker in LEVELS:
-        name = f"p{level * 100:g}"
-        y = rows[f"{name}_us"].to_numpy(float)
-        known = np.isfinite(y) & (y > 0) & ~late
-        shown, undecided = known & ~still, known & still & (level == MARKED)
-        if not (shown | undecided).any():
+        us = np.array([_resolved(point, level, level in dict(limits)) for point in decided])
+        known = np.isfinite(us) & (us > 0)
+        if not known.any():
             continue
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
-        if undecided.any():
-            plus = dots | {"color": style.QUIET, "marker": "+", "zorder": 2}
-            axes.plot(x[undecided], y[undecided], gid=f"{name}, undecided", **plus)
-        sure, bound, missed = shown & met & ~bounds, shown & met & bounds, shown & ~met
-        axes.plot(x[sure], y[sure], label=name, **dots)
-        axes.plot(x[bound], y[bound], gid=f"{name}, at most", alpha=PALE, markeredgewidth=0, **dots)
-        axes.plot(x[missed], y[missed], gid=f"{name}, misses the objective", fillstyle="none", **dots)
-        middle = pd.DataFrame({"x": x[shown], "y": y[shown]}).groupby("x")["y"].median()
-        line = f"{name}, median of a rate"
-        axes.plot(middle.index, middle.to_numpy(), color=colour, linewidth=0.9, alpha=0.6, gid=line)
-        seen += list(y[shown | undecided])
-    if still.any():
-        text = f"p{MARKED * 100:g}, undecided: the machine stalled"
-        axes.scatter([], [], 30, color=style.QUIET, marker="+", linewidths=0.9, label=text)
-    if (~met & ~late & ~still).any():
-        axes.scatter([], [], 26, facecolors="none", edgecolors=style.INK, label="hollow: misses the objective")
-    if (bounds & ~still).any():
-        axes.scatter([], [], 26, color=style.INK, alpha=PALE, linewidths=0, label="pale: at most, generator late")
+        for mark, drawn in MARKS.items():
+            own = known & (marks == mark)
+            axes.plot(rates_rps[own], us[own], label="" if mark else f"p{level * 100:g}", **dots, **drawn)
+        middle = pd.Series(us[known]).groupby(rates_rps[known]).median()
+        axes.plot(middle.index, middle, color=colour, linewidth=0.9, alpha=0.6)
+        seen += list(us[known])
+    for mark in [mark for mark in (HOLLOW, PALE) if mark in marks]:
+        axes.plot([], [], label=mark, color=style.INK, marker="o", linestyle="none", markersize=5, **MARKS[mark])
     for level, face in ((0.99, style.VERMILION), (0.5, "none")) if there else ():
-        points = [(rps, us) for rps, latencies in there if (us := latencies.at(level)) is not None]
+        points = [(rps, stated) for rps, latencies in there if (stated := latencies.at(level)) is not None]
         axes.scatter(
             [rps for rps, _ in points], [us for _, us in points], 34, marker="D", facecolors=face,
             edgecolors=style.VERMILION, label=f"published p{level * 100:g}",
         )  # fmt: skip
         seen += [us for _, us in points if us > 0]
-    for level, limit_us in objective.latencies if objective else ():
+    for level, limit_us in limits:
         axes.axhline(limit_us, color=style.VERMILION, linewidth=1.0, linestyle=(0, (4, 3)))
         axes.annotate(
             f"limit of p{level * 100:g}: {tables.latency(limit_us)}", (0.0, limit_us), (4, 3),
             ("axes fraction", "data"), "offset points", fontsize=7.5, color=style.VERMILION,
         )  # fmt: skip
         seen.append(limit_us)
-    if late.any():
-        axes.plot(
-            x[late], np.full(int(late.sum()), 0.02), "x", transform=axes.get_xaxis_transform(), color=style.QUIET,
-            label="missed, the generator was late", clip_on=False,
-        )  # fmt: skip
     style.latency_axis(axes, min(seen, default=1.0), max(seen, default=1e3))
     axes.set_ylabel("response time (log)")
 
 
-def _achieved(axes: Axes, objective: Objective | None, rows: pd.DataFrame) -> None:
+def _achieved(axes: Axes, shown: Ladder) -> None:
     """Draw the achieved share in percent over the offered rate."""
-    percent = rows["achieved"].to_numpy(float) * 100
-    x = rows["offered_rps"].to_numpy(float)
-    late, still = ((rows["outcome"] == outcome).to_numpy(bool) for outcome in (GENERATOR, STALLED))
-    sure = ~late & ~still
-    for chosen, dot, name in ((sure, "o", "achieved"), (still, "+", "undecided"), (late, "x", "generator late")):
-        colour = style.INK if dot == "o" else style.QUIET
-        axes.plot(x[chosen], percent[chosen], dot, gid=name, color=colour, markersize=4, zorder=3)
-    least = (objective.achieved if objective else facts.LEAST_ACHIEVED) * 100
+    for name, counts, dot in (("", True, "o"), ("undecided: generator late, or machine stalled", False, "x")):
+        points = [point for point in shown.points if point.counts == counts]
+        percent, colour = [100 * point.rate_step.achieved for point in points], style.INK if counts else style.QUIET
+        if points:
+            axes.plot([point.rps for point in points], percent, dot, color=colour, markersize=4, zorder=3, label=name)
+    least = 100 * (shown.objective.achieved if shown.objective else facts.LEAST_ACHIEVED)
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.set_ylim(max(0.0, min([least, *percent[np.isfinite(percent)]]) - 5), 102)
+    known = [100 * achieved for point in shown.points if math.isfinite(achieved := point.rate_step.achieved)]
+    axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
     axes.set_ylabel("achieved")
 
@@ -332,7 +290,7 @@ def _missed(ladder: Ladder) -> str:
 
 def _generator(ladder: Ladder) -> str:
     bounds = sum(point.late for point in ladder.points)
-    silent = [point.rps for point in ladder.points if point.outcome == GENERATOR]
+    silent = [point.rps for point in ladder.points if point.outcome == StepOutcome.GENERATOR]
     parts = [f"late in {tables.count(bounds)} that met it"] if bounds else []
     if silent:
         parts.append(f"late in {tables.count(len(silent))} that missed it, from {tables.rate(min(silent))} on")
@@ -357,11 +315,11 @@ def _rates(ladder: Ladder) -> str:
     return f"{kept}{text}{late}"
 
 
-def ladder_section(run: Run) -> Section | None:
-    """Return all ladders of a run, or None."""
+def ladder_sections(run: Run) -> Iterator[Section]:
+    """Yield all ladders of a run in one section."""
     all_ladders = ladders(run)
     if not all_ladders:
-        return None
+        return
     searched = [ladder for ladder in all_ladders if ladder.search is not None]
     side_by_side = [store.ladder.name for stores in knees(run).values() for store in stores]
     alone = [] if side_by_side else (searched or all_ladders)[:MOST_DRAWN]  # knees side by side are drawn together
@@ -371,12 +329,7 @@ def ladder_section(run: Run) -> Section | None:
         outputs = [output for _, output in of_setting(drawn)]
         figures.append(ladder(drawn, outputs, floor).at(drawn.anchor))
     heading = "The knee" if searched else "The ladder"
-    return Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
-
-
-LATE = "generator late"
-_SAME = 0.001
-MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
+    yield Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 def against_published(ladder: Ladder) -> Table | None:
@@ -395,7 +348,7 @@ def against_published(ladder: Ladder) -> Table | None:
         rate_rps = output.offered_rps
         if not rate_rps:
             continue
-        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < _SAME), None)
+        own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
         cells = (name, *_there(rate_rps, output), share_or_times(rate_rps / base_rps), *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
@@ -423,7 +376,7 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
         return tables.NONE, tables.NONE, tables.NONE
     achieved = tables.rate(facts.achieved_rps(step))
     if facts.offered_rps(step) in ladder.unknown:
-        return achieved, LATE, LATE
+        return achieved, "generator late", "generator late"
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
 
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from msgspec.structs import replace as record_with
 
@@ -77,8 +75,8 @@ def curves(
         spectrum, colour = step.frames["spectrum"], colours[step.name]
         name = labels.get(step.name, style.engine_name(step.subject))
         if step.profiled:
-            drawn: dict[str, Any] = {"dash": "-.", "width": 1.4, "alpha": 0.6}
-            lines.append(curve(spectrum, "response", f"{name} response, profiled", colour, **drawn))
+            label = f"{name} response, profiled"
+            lines.append(curve(spectrum, "response", label, colour, dash="-.", width=1.4, alpha=0.6))
             continue
         lines.append(curve(spectrum, "response", f"{name} response", colour))
         if service:
@@ -129,31 +127,20 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
     return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
 
 
-def _floor_band(axes: Axes, floor: Curve, low: float) -> None:
-    """Draw the floor's own curve with what lies below it shaded; of one taken elsewhere the line alone."""
-    own = floor.dash == "-"
-    if own:
-        axes.fill_between(floor.x, low, floor.value_us, color=style.FLOOR, alpha=0.22, linewidth=0, label=floor.label)
-    drawn: dict[str, Any] = {"color": style.FLOOR, "linewidth": floor.width, "linestyle": floor.dash}
-    axes.plot(floor.x, floor.value_us, label=None if own else floor.label, gid=floor.label, **drawn)
-
-
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
     """Mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
-    colours, marked = colours_of(steps), 0
-    for step in steps:
+    colours = colours_of(steps)
+    bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
+    for place, step in enumerate(bounded):
         censored, scheduled = facts.number(step, "censored"), facts.number(step, "scheduled")
-        if step.profiled or not quotable(step) or not (censored >= 1 and scheduled > 0):
-            continue
         x, colour = max(1.0, scheduled / censored), colours[step.name]
         name, missing = style.engine_name(step.subject), tables.count(censored)
         axes.axvline(x, color=colour, linewidth=1, linestyle=(0, (2, 3)))
         axes.annotate(
-            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * marked), (-4, 0),
+            f"{name}: {missing} without a response, beyond this line at least", (x, 0.99 - 0.05 * place), (-4, 0),
             ("data", "axes fraction"), "offset points", ha="right", va="top", fontsize=7.5, color=colour,
             bbox={"facecolor": style.CARD, "edgecolor": "none", "alpha": 0.85, "pad": 1},
         )  # fmt: skip
-        marked += 1
 
 
 @style.styled
@@ -172,22 +159,18 @@ def spectrum(
     curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
     `heading` says the result; `labels` names steps; `limits` are an objective's percentiles with limits in us.
     """
+    lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
+    drawn = [*([floor_curve] if floor_curve else []), *lines]
+    if not drawn:
+        return style.empty("nothing to draw")
     figure = style.Picture(8.4, 5.0)
     axes = figure.add_subplot()
-    lines = curves(steps, published, service, labels or {})
-    floor_curve = _floor_curve(floor, steps)
-    drawn = [*lines, *([floor_curve] if floor_curve else [])]
-    if not drawn:
-        axes.text(0.5, 0.5, "nothing to draw", ha="center", transform=axes.transAxes, color=style.QUIET)
-        axes.set_axis_off()
-        figure.alt = "An empty spectrum: no valid step."
-        return figure
     low = min(line.value_us[0] for line in drawn)
     high = max([*(line.value_us[-1] for line in drawn), *(limit_us for _, limit_us in limits)])
-    if floor_curve:
-        _floor_band(axes, floor_curve, low / 10)
-    for line in lines:
+    for line in drawn:
         _line(axes, line)
+    if floor_curve and floor_curve.dash == "-":  # taken at this load: what lies below is shaded
+        axes.fill_between(floor_curve.x, low / 10, floor_curve.value_us, color=style.FLOOR, alpha=0.22, linewidth=0)
     for level, limit_us in limits:
         name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"
         ends = [1.0, 1 / (1 - level)]
@@ -213,7 +196,6 @@ NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
 WORDS = 0.35  # of the height of the curves, above them: room for what happened
-MOST_BARS = 30  # seconds of a load whose responses are drawn as a bar a second
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
@@ -226,15 +208,13 @@ def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
         return pd.DataFrame(dict(zip(COLUMNS, values, strict=True)))
     rows = seconds_of(step)
-    if rows.empty:
-        return pd.DataFrame(columns=COLUMNS)
     return rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float)
 
 
 def seconds_of(step: Step) -> pd.DataFrame:
     """Return the per-second rows of response times, in time order."""
     frame = step.frames["intervals"]
-    return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable") if not frame.empty else frame
+    return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable")
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
@@ -267,14 +247,15 @@ def timeline(
     marks = marks or {}
     shown = []
     for step in steps:
-        slices = step.frames.get("slices", pd.DataFrame())
-        grid = latency_spikes.tenths(slices) if marks else latency_spikes.grid(slices)
+        grid = (latency_spikes.tenths if marks else latency_spikes.grid)(step.frames["slices"])
         if (marks or quotable(step)) and not (rows := latency_of(step, grid)).empty:
             shown.append((step, rows))
     if not shown:
         return style.empty("no valid step to draw over time")
-    seen = attribution_of(shown[0][0]) if len(shown) == 1 and not marks else None
-    lanes = lanes_of(seen) if seen is not None else []
+    seen = tail_attribution.attribution(shown[0][0]) if len(shown) == 1 and not marks else None
+    # named causes first, then those that come nearest to spikes
+    shares = sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name)) if seen else []
+    lanes = shares[:MOST_LANES]
     heights = [2.3, 0.9, *([0.24 * len(lanes)] if lanes else [])]
     figure = style.Picture(8.4, 4.2 + 0.26 * len(lanes))
     panels = figure.subplots(len(heights), len(shown), sharex="col", sharey="row", squeeze=False, height_ratios=heights)
@@ -285,7 +266,12 @@ def timeline(
         values += _latency(latency, step, rows)
         most = max(most, _responses(responses, step))
         for at_s, word in marks.get(step.name, ()):
-            _mark(latency, responses, at_s, word)
+            for axes in (latency, responses):
+                axes.axvline(at_s, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
+            latency.annotate(
+                word, (at_s, 0.985), (2, 0), ("data", "axes fraction"), "offset points", fontsize=7.5, color=style.INK,
+                va="top", rotation=90,
+            )  # fmt: skip
         if seen is None:
             room_in = TITLES * figure.get_figwidth() / len(shown)
             latency.set_title("\n".join(style.broken(titles[place], room_in)), fontsize=10)
@@ -314,11 +300,6 @@ def timeline(
     return figure
 
 
-def attribution_of(step: Step) -> Attribution | None:
-    """Return the causes of a load's tail; None where nothing was recorded by tenths of a second."""
-    return tail_attribution.attribution(step) if "slices" in step.frames else None
-
-
 def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
     """Draw the percentiles over time; return their finite values, in microseconds."""
     middle_s = (rows["t_s"] + rows["end_s"]) / 2
@@ -335,56 +316,29 @@ def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
 def _responses(axes: Axes, step: Step) -> float:
     """Draw good and failed responses of each second, and the offered rate; return the highest of them."""
     rows = seconds_of(step)
-    middle_s, completed = rows["t_s"] + 0.5, np.nan_to_num(rows["completed"].to_numpy(float))
-    failed = np.nan_to_num(rows["errors"].to_numpy(float))
-    if len(rows) > MOST_BARS:
+    completed, failed = (np.nan_to_num(rows[name].to_numpy(float)) for name in ("completed", "errors"))
+    if len(rows):
         edges = [*rows["t_s"], float(rows["t_s"].max()) + 1]
         axes.stairs(completed - failed, edges, fill=True, color=style.GRID, label="good")
         if failed.any():
             axes.stairs(completed, edges, baseline=completed - failed, fill=True, color=style.VERMILION, label="failed")
-    else:
-        axes.bar(
-            middle_s, completed - failed, 0.9, color=style.GRID, edgecolor=style.FLOOR, linewidth=0.4, label="good"
-        )
-        axes.bar(middle_s, failed, 0.9, completed - failed, color=style.VERMILION, label="failed")
-    offered_rps = tables.value(step.record.offered_rps)
-    if np.isfinite(offered_rps):
+    offered_rps = step.record.offered_rps
+    if words.known(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(style.axis_count)
-    return float(max([0.0, *completed, *([offered_rps] if np.isfinite(offered_rps) else [])]))
-
-
-def _mark(latency: Axes, responses: Axes, at_s: float, word: str) -> None:
-    for axes in (latency, responses):
-        axes.axvline(at_s, color=EVENT_COLOURS.get(word, style.INK), linewidth=1.2, linestyle=(0, (4, 2)))
-    latency.annotate(
-        word, (at_s, 0.985), (2, 0), ("data", "axes fraction"), "offset points", fontsize=7.5, color=style.INK,
-        va="top", rotation=90,
-    )  # fmt: skip
-
-
-def lanes_of(seen: Attribution) -> list[Share]:
-    """Return the causes worth a lane: named ones first, then those that come nearest to spikes."""
-    return sorted(seen.shares, key=lambda s: (not s.named, -s.share.value, s.p, s.cause.name))[:MOST_LANES]
+    return max([0.0, offered_rps or 0.0, *map(float, completed)])
 
 
 def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
     spans = _merged(((spike.begin_s, spike.end_s) for spike in seen.tail.spikes), LEAST_WIDTH * seen.tail.length_s)
-    _rectangles(axes, spans, (0, 1), color=MARK, zorder=0, label=label, transform=axes.get_xaxis_transform())
-
-
-def _rectangles(axes: Axes, spans: Sequence[tuple[float, float]], ends: tuple[float, float], **drawn: Any) -> None:
-    """Draw spans of time between two heights, as one shape."""
-    low, high = ends
-    corners = [[(begin, low), (begin, high), (end, high), (end, low), (begin, low)] for begin, end in spans]
-    if corners:
-        shape = Path.make_compound_path(*(Path(four, closed=True) for four in corners))
-        axes.add_patch(PathPatch(shape, linewidth=0, **drawn))
+    drawn: dict[str, Any] = {"color": MARK, "linewidth": 0, "zorder": 0, "label": label}
+    if spans:
+        axes.broken_barh(spans, (0, 1), transform=axes.get_xaxis_transform(), **drawn)
 
 
 def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
-    """Return spans of time, each at least so long, as one where no more than that lies between them."""
+    """Return spans of time as begin and length, each at least so long, as one where no more than that is between."""
     merged: list[tuple[float, float]] = []
     for begin, end in sorted((max(0.0, begin), end) for begin, end in spans):
         end = max(end, begin + least_s)
@@ -392,7 +346,7 @@ def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((begin, end))
-    return merged
+    return [(begin, end - begin) for begin, end in merged]
 
 
 def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
@@ -400,8 +354,8 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
     _spikes(axes, seen)
     for row, share in enumerate(lanes):
         spans = zip(share.cause.begin_s, share.cause.end_s, strict=True)
-        merged, colour = _merged(spans, least_s), NAMED if share.named else NOT_NAMED
-        _rectangles(axes, merged, (row - 0.36, row + 0.36), color=colour, transform=axes.transData)
+        colour = NAMED if share.named else NOT_NAMED
+        axes.broken_barh(_merged(spans, least_s), (row - 0.36, 0.72), color=colour, linewidth=0)
     labels = [f"{s.cause.name} {tables.share(s.share.value)}" if s.named else s.cause.name for s in lanes]
     style.rows(axes, labels, 8)
     for text, share in zip(axes.get_yticklabels(), lanes, strict=True):
@@ -419,7 +373,10 @@ ID_LETTERS = 4  # at the end of a run's name, which are its own
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     """Return what was sent, and the highest percentile that no instrument decides: p99, the median or none."""
     steps = [step for step, _ in loads]
-    level = next((level for level in HEADLINE_LEVELS if _resolved(loads, level)), None)
+    unresolved = {
+        level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
+    }
+    level = next((level for level in HEADLINE_LEVELS if not unresolved[level]), None)
     rates = {facts.offered_rps(step) for step in steps}
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
@@ -434,21 +391,14 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     return f"{heading}: {words.level(level)} {', '.join(values)}"
 
 
-def _resolved(loads: Sequence[Load], level: float) -> bool:
-    return not any(instrument.unresolved(run.steps, step, level) for step, run in loads)
-
-
 def distinct_names(loads: Sequence[Load]) -> list[str]:
     """Return a name a load, no two alike: with its rate, its run and at last its step's name where these differ."""
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
-        names = [f"{name}, {_run_name(run)}" for name, (_, run) in zip(names, loads, strict=True)]
+        runs = (f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}" for _, run in loads)
+        names = [f"{name}, {run}" for name, run in zip(names, runs, strict=True)]
     named = zip(names, loads, strict=True)
     return [name if names.count(name) == 1 else f"{name} ({step.name})" for name, (step, _) in named]
-
-
-def _run_name(run: Run) -> str:
-    return f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}"
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:

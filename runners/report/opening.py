@@ -13,7 +13,7 @@ from runners.report import sentences
 from runners.report.ladder import objectives, title
 from runners.report.tables import Table, template
 from runners.report.validity import marks_of
-from runners.results.answer import Answered, Verdict
+from runners.results.answer import Verdict
 from runners.results.conclusion import Conclusion
 from runners.results.results import Results
 
@@ -48,7 +48,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     for marks, answered in decided[:MOST_ANSWERS]:
         mark = "".join(f" ⚠ {'As above.' if text in said else text}" for text in marks[:1])
         said += marks[:1]
-        yield f"{answered.question.text} {_in_short(answered)}{mark}"
+        evidence = map(sentences.words_of, answered.answer.evidence[:1])  # the first number behind the verdict
+        short = ": ".join([sentences.verdict_words(answered).removesuffix("."), *evidence])
+        yield f"{answered.question.text} {short}.{mark}"
 
 
 def size_words(run: Run) -> str:
@@ -59,12 +61,6 @@ def size_words(run: Run) -> str:
         if size == PUBLISHED
         else f"size {size}"
     )
-
-
-def _in_short(answered: Answered) -> str:
-    """Return the verdict with the first number behind it."""
-    evidence = map(sentences.words_of, answered.answer.evidence[:1])
-    return f"{': '.join([sentences.verdict_words(answered).removesuffix('.'), *evidence])}."
 
 
 def terms(results: Results) -> Iterator[str]:

@@ -26,8 +26,6 @@ LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
 IN_README = {"01": "spectrum-put"}
-
-
 #: Frames below a share are left out of report.html so that it stays small; with 1 its flame graphs are pictures.
 LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
@@ -83,7 +81,6 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
 
     Of an archive those that are `kept`, and as PNG the one that README.md shows.
     """
-
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
         if kept is None or figure.anchor in kept:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
-from runners.analysis.quantities import changed
+from runners.analysis.quantities import changed, signed
 from runners.design.session import FAULT
 from runners.design.setting import CEILING
 from runners.readers.run import Run, Step
@@ -21,12 +22,15 @@ from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
+from runners.results.cluster import Waited
 from runners.results.faults import Outage
 from runners.results.results import Results
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
 from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
+MB = 1e6
+TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the place of the figure of trends, and its panels
 
 
 def outage_title(death: Outage) -> str:
@@ -66,20 +70,23 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
     return Table("Before, while and after a node is away", ("setting", "offered", *heads, "away for"), rows, note)
 
 
-def outage_section(run: Run) -> Section | None:
-    """Return the deaths of a run, or None."""
-    deaths = faults.outages(run.steps)
-    if not deaths:
-        return None
-    floor = instrument.nearest_floor(run.steps, deaths[0].step)
-    return Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
+def outage_sections(run: Run) -> Iterator[Section]:
+    """Yield the deaths of nodes of a run."""
+    if deaths := faults.outages(run.steps):
+        floor = instrument.nearest_floor(run.steps, deaths[0].step)
+        yield Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
 
 
-def keys_section(run: Run) -> Section | None:
-    """Return where the requests of a cluster were served; None of a run whose status does not tell it."""
+def cluster_sections(run: Run) -> Iterator[Section]:
+    """Yield the waits for the lock around the HTTP client, and where the requests of a cluster were served."""
+    if profiles := cluster.lock_waits(run):
+        yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
     loads = cluster.clusters(run)
-    if cluster.topology(loads) is None:
-        return None
+    if cluster.topology(loads) is not None:
+        yield Section.of("keys-section", _keys_table(loads))
+
+
+def _keys_table(loads: Sequence[Step]) -> Table:
     rows = tuple(
         (
             facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
@@ -92,15 +99,10 @@ def keys_section(run: Run) -> Section | None:
         "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
         "failed calls",
     )  # fmt: skip
-    note = PROSE["keys-section"]["note"]
-    return Section.of("keys-section", Table("What the first node passes on", head, rows, note))
+    return Table("What the first node passes on", head, rows, PROSE["keys-section"]["note"])
 
 
-def client_lock_section(run: Run) -> Section | None:
-    """Return the waits for the lock around the HTTP client; None of a run whose lock waits were not profiled."""
-    profiles = cluster.lock_waits(run)
-    if not profiles:
-        return None
+def _lock_table(profiles: Sequence[Waited]) -> Table:
     rows = tuple(
         (
             waits.name, tables.rate(facts.offered_rps(waits.step)), tables.seconds(waits.all_s),
@@ -110,8 +112,7 @@ def client_lock_section(run: Run) -> Section | None:
         for waits in profiles
     )  # fmt: skip
     head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
-    table = Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
-    return Section.of(cluster.LOCK_ANCHOR, table)
+    return Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
@@ -126,9 +127,6 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
         )
         table = Table("Responses of one connection, in their order", ("response", "head", "fields in it"), rows)
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
-
-
-MB = 1e6
 
 
 def times(value: float) -> str:
@@ -218,11 +216,6 @@ def store_sections(run: Run) -> Iterator[Section]:
     yield Section.of(TABLE, store_table(stores))
 
 
-TRENDS = "trends"
-MOST_PANELS = 12
-COLUMNS = 3
-
-
 @style.styled
 def history(trends: Sequence[Trend]) -> style.Picture:
     """Draw the trends with a change first, then those of most runs: runs from old to new along x, levels as lines."""
@@ -232,48 +225,36 @@ def history(trends: Sequence[Trend]) -> style.Picture:
     rows = math.ceil(len(shown) / COLUMNS)
     figure = style.Picture(8.4, 0.6 + 2.0 * rows)
     grid = figure.subplots(rows, COLUMNS, squeeze=False)
-    for axes, trend in zip(grid.flat, shown, strict=False):
-        _panel(axes, trend)
-    for axes in list(grid.flat)[len(shown) :]:
-        axes.set_visible(False)
+    for axes, trend in zip_longest(grid.flat, shown):
+        axes.set_visible(trend is not None)
+        if trend is not None:
+            _panel(axes, trend)
     figure.supxlabel("runs, oldest first (hollow: the sentinel was unusual)", fontsize=8.5, color=style.QUIET)
-    return figure.headed(_headline(trends))
-
-
-def _headline(trends: Sequence[Trend]) -> str:
-    moved = sum(1 for trend in trends if trend.changes)
-    runs = len({run for trend in trends for run in trend.frame["run"]})
-    looked = sum(1 for trend in trends if not trend.why_not)
-    if not looked:
-        return f"{words.count(runs)} runs: too few of a kind to look for changes"
-    return f"{words.count(runs)} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
-
-
-def _ratio(ratio: float) -> str:
-    return f"{'+' if ratio > 1 else words.MINUS}{abs(ratio - 1):.0%}"
+    moved = sum(bool(trend.changes) for trend in trends)
+    looked = sum(not trend.why_not for trend in trends)
+    runs = words.count(len({run for trend in trends for run in trend.frame["run"]}))
+    heading = f"{runs} runs: too few of a kind to look for changes"
+    if looked:
+        heading = f"{runs} runs: {moved or 'none'} of {words.count(looked)} trends changed level"
+    return figure.headed(heading)
 
 
 def _panel(axes: Axes, trend: Trend) -> None:
     frame, colour = trend.frame, style.colour_of(trend.subject)
     x, values = np.arange(len(frame)), frame["value"].to_numpy(float)
-    disturbed = frame["disturbed"].to_numpy(bool)
     axes.plot(x, values, color=colour, linewidth=0.7, alpha=0.5)
-    for chosen, face in ((~disturbed, colour), (disturbed, style.CARD)):
-        axes.plot(x[chosen], values[chosen], "o", color=colour, markerfacecolor=face, markersize=4, linestyle="none")
+    faces = np.where(frame["disturbed"].to_numpy(bool), style.CARD, colour)
+    axes.scatter(x, values, 16, facecolors=faces, edgecolors=colour, zorder=2)
     edges = [0, *(change.index for change in trend.changes), len(frame)]
     levels = [trend.changes[0].before, *(change.after for change in trend.changes)] if trend.changes else []
     for left, right, level in zip(edges, edges[1:], levels, strict=False):
         axes.hlines(level, left - 0.4, right - 0.6, color=style.INK, linewidth=1.2)
     for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
-        axes.annotate(_ratio(change.ratio), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
-    if trend.metric == "achieved":
-        axes.set_ylim(0, values.max() * 1.2)
-        axes.yaxis.set_major_formatter(style.axis_count)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
-    else:
-        style.latency_axis(axes, float(values.min()) * 0.9, float(values.max()) * 1.1)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.annotate(signed(change.ratio - 1), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
+    axes.set_ylim(0, values.max() * 1.2)
+    axes.yaxis.set_major_formatter(style.axis_count if trend.metric == "achieved" else style.axis_time)
+    axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_xlim(-0.8, len(frame) - 0.2)
     axes.tick_params(labelsize=7.5)
@@ -304,18 +285,17 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
-        changed = (f"{_ratio(change.ratio)} with {trend.frame['run'].iloc[change.index]}" for change in trend.changes)
+        runs_of = trend.frame["run"]
+        changes = (f"{signed(change.ratio - 1)} with {runs_of.iloc[change.index]}" for change in trend.changes)
         runs = words.count(len(values)) + (f" ({disturbed} disturbed)" if disturbed else "")
         levels = map(trend.written, (float(values.median()), float(values.iloc[-1])))
-        return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changed) or "no change"
+        return trend.title, trend.machine_class, runs, *levels, trend.why_not or "; ".join(changes) or "no change"
 
     head = ("trend", "machine", "runs", "median", "last", "changes of level")
     return Table("Trends", head, tuple(map(row, trends)), numeric=False)
 
 
-def history_section(run: Run) -> Section | None:
-    """Return the trends of a run of experiment 08, which holds the history in frames of its own."""
-    trends = trends_of(run)
-    if trends is None:
-        return None
-    return Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))
+def history_sections(run: Run) -> Iterator[Section]:
+    """Yield the trends of a run of experiment 08, which holds the history in frames of its own."""
+    if (trends := trends_of(run)) is not None:
+        yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

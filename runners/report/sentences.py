@@ -272,25 +272,18 @@ def basis_words(answer: Answer) -> str:
     return words.several(answer.count, answer.basis.value) if answer.count else ""
 
 
-def why_unknown(answered: Answered) -> str:
-    """Return why a question has no evidence; empty where it has."""
-    if not answered.measured:
-        return "not measured in this run"
-    if answered.answer.needed == Needed.SERVER_CORES:
-        return f"not answerable on this machine: {evidence_of(answered.answer)} core for the server"
-    return ""
-
-
-_VERDICT = {Verdict.YES: "Yes.", Verdict.NO: "No.", Verdict.INCONCLUSIVE: "Inconclusive."}
-
-
 def verdict_words(answered: Answered) -> str:
     """Return the verdict in a word and, where the question has one, the plain sentence that goes with it."""
     verdict = answered.answer.verdict
     lead = {Verdict.YES: answered.question.yes, Verdict.NO: answered.question.no}.get(verdict, "")
-    return f"{_VERDICT[verdict]} {lead}".strip()
+    return f"{verdict.value.capitalize()}. {lead}".strip()
 
 
 def effect_words(answered: Answered) -> str:
-    """Return what was measured, in one line, for tables and other reports."""
-    return why_unknown(answered) or evidence_of(answered.answer)
+    """Return what was measured in one line, or why nothing was: for tables and other reports."""
+    if not answered.measured:
+        return "not measured in this run"
+    evidence = evidence_of(answered.answer)
+    if answered.answer.needed == Needed.SERVER_CORES:
+        return f"not answerable on this machine: {evidence} core for the server"
+    return evidence

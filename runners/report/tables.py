@@ -6,7 +6,6 @@ render it, where values are escaped unless marked as Markdown.
 
 from __future__ import annotations
 
-import math
 import re
 import tomllib
 from collections.abc import Callable
@@ -35,19 +34,11 @@ def template(name: str) -> str:
 PROSE: dict[str, dict[str, str]] = tomllib.loads(template("sections.toml"))
 
 
-def value(number: Any) -> float:
-    """Return a float from whatever a frame or a JSON file holds; NaN for what is no number."""
-    try:
-        return float(number)
-    except (TypeError, ValueError):
-        return math.nan
-
-
 def _quantity(written: Callable[..., str]) -> Callable[..., str]:
-    """Return a writer of whatever a frame holds, with a dash for what is not known."""
+    """Return a writer with a dash for what is not known."""
 
-    def quantity(*numbers: Any) -> str:
-        text = written(*map(value, numbers))
+    def quantity(*numbers: float | None) -> str:
+        text = written(*numbers)
         return NONE if text == words.UNKNOWN else text
 
     return quantity

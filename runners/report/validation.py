@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
@@ -16,7 +15,7 @@ from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
-from runners.audit.rules.timing import TimerFit, fitted_line
+from runners.audit.rules.timing import fitted_line
 from runners.design.session import PAIRED
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
@@ -28,50 +27,39 @@ from runners.results import generators
 from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
+UP_TO = 0.95  # the highest percentile on a linear axis
+ROW_IN = 0.34  # the height of a generator's row
+ANCHOR, FIGURE = "wrk2", "two-generators"
+COLOURS = {
+    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
+}  # fmt: skip
+LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
+DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
-def floor_section(run: Run) -> Section | None:
-    """Return what every generator reads of a server that does nothing, or None."""
+def instrument_sections(run: Run) -> Iterator[Section]:
+    """Yield what every generator reads of a server that does nothing and of one that stalled, wrk2's tick, costs."""
     measured = instrument.floors(run.steps)
-    if not instrument.points(measured):
-        return None
-    return Section.of("floors", floors(measured).at(generators.FLOORS))
+    if instrument.points(measured):
+        yield Section.of("floors", floors(measured).at(generators.FLOORS))
+    if seen := stalls(run.find(kind="stall")):
+        yield Section.of("stall", stall(seen).at(generators.STALL))
+    if rounds := run.find(kind="round"):
+        shown, output = chosen(rounds), published(PUBLISHED)
+        here = any(facts.tool(step) == "wrk2" for step in shown)
+        text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
+        if (line := fitted_line(output.spectrum_frame())) is not None:
+            text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
+        yield Section.of("timer", staircase(shown, output).at(generators.STAIRCASE), text=words.sentence(text))
+    if good := [floor for floor in measured if floor.good]:
+        yield Section.of(generators.CPU, _costs(good))
 
 
-def staircase_section(run: Run) -> Section | None:
-    """Return wrk2's tick in its own spectrum, here or as published; None in a run without rounds."""
-    steps = run.find(kind="round")
-    if not steps:
-        return None
-    drawn = chosen(steps)
-    output = published(PUBLISHED)
-    here = any(facts.tool(step) == "wrk2" for step in drawn)
-    text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
-    if (line := fitted_line(output.spectrum_frame())) is not None:
-        text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
-    picture = staircase(drawn, output).at(generators.STAIRCASE)
-    return Section.of("timer", picture, text=words.sentence(text))
+def _costs(measured: Sequence[Floor]) -> Table:
+    """Tabulate what the generators themselves cost."""
 
-
-def stall_section(run: Run) -> Section | None:
-    """Return what each generator says of a server that stalled, or None."""
-    if not (seen := stalls(run.find(kind="stall"))):
-        return None
-    return Section.of("stall", stall(seen).at(generators.STALL))
-
-
-def _place(floor: Floor) -> tuple[int, float | None]:
-    return floor.connections, None if floor.closed else floor.rate_rps
-
-
-def cpu_section(run: Run) -> Section | None:
-    """Return what the generators themselves cost, or None."""
-    measured = [floor for floor in instrument.floors(run.steps) if floor.good]
-    if not measured:
-        return None
-    tools = list(dict.fromkeys(floor.tool for floor in measured))
-    places = list(dict.fromkeys(_place(floor) for floor in measured))
-    costs = {(floor.tool, *_place(floor)): floor.cpu_s_a_million() for floor in measured}
+    def place(floor: Floor) -> tuple[int, float | None]:
+        return floor.connections, None if floor.closed else floor.rate_rps
 
     def cell(cost: Bounded | None) -> str:
         if cost is None:
@@ -79,20 +67,12 @@ def cpu_section(run: Run) -> Section | None:
         value, low, high = map(words.number, (cost.value, cost.low, cost.high))
         return f"{value} ({low}{words.DASH}{high})" if cost.bounded else value
 
+    costs = {(floor.tool, place(floor)): floor.cpu_s_a_million() for floor in measured}
+    tools, places = (list(dict.fromkeys(column)) for column in zip(*costs, strict=True))
     head = (f"{words.rate(r) if r else 'closed loop'} on {words.connections(c)}" for c, r in places)
-    rows = tuple((label_of(tool), *(cell(costs.get((tool, *place))) for place in places)) for tool in tools)
+    rows = tuple((label_of(tool), *(cell(costs.get((tool, at))) for at in places)) for tool in tools)
     note = PROSE[generators.CPU]["note"]
-    return Section.of(generators.CPU, Table("CPU seconds per million requests", ("generator", *head), rows, note))
-
-
-BUILDERS = (floor_section, stall_section, staircase_section, cpu_section)
-
-
-COLOURS = {
-    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
-}  # fmt: skip
-LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
-_ROW_IN = 0.34
+    return Table("CPU seconds per million requests", ("generator", *head), rows, note)
 
 
 def label_of(tool: str) -> str:
@@ -112,17 +92,6 @@ def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | No
     fewest = min(connections for connections, _ in points)
     rate = max(rate for connections, rate in points if connections == fewest)
     return fewest, rate, instrument.at_point(measured, fewest, rate)
-
-
-def floors_title(measured: Sequence[Floor]) -> str:
-    """Return the medians of truepace and of the simplest client at the highest rate on the fewest connections."""
-    if (lead := _lead(measured)) is None:
-        return "No floor was measured"
-    connections, rate, by_tool = lead
-    reference = instrument.reference_of(by_tool)
-    named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-    return f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
 
 
 def _row(axes: Axes, floor: Floor, y: float) -> None:
@@ -155,7 +124,7 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
             group += [floor for floor in measured if floor.closed and floor.connections == connections]
         panels.append((f"{words.connections(connections)}, {words.rate(rate)}", group))
     ratios = [len(group) + 0.6 for _, group in panels]
-    figure = style.Picture(8.4, 1.3 + sum(_ROW_IN * len(group) + 0.42 for _, group in panels))
+    figure = style.Picture(8.4, 1.3 + sum(ROW_IN * len(group) + 0.42 for _, group in panels))
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=ratios)
     for axes, (heading, group) in zip(grid[:, 0], panels, strict=True):
         for y, floor in enumerate(group):
@@ -174,12 +143,14 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     bottom.xaxis.set_major_formatter(style.axis_time)
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    heading = floors_title(measured)
+    heading = "No floor was measured"
+    if (lead := _lead(measured)) is not None:
+        connections, rate, by_tool = lead
+        reference = instrument.reference_of(by_tool)
+        named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
+        medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+        heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
     return figure.headed(heading, f"Floors of the generators. {heading}.")
-
-
-UP_TO = 0.95
-_STEPS = 10
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
@@ -194,35 +165,15 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
     return spectrum[(spectrum["kind"] == facts.RESPONSE) & (spectrum["percentile"] <= UP_TO)]
 
 
-def staircase_title(ticks: Sequence[tuple[str, TimerFit]]) -> str:
-    """Return which spectra climb in a straight line, and over how much."""
-    if not ticks:
-        return "No generator shows a tick: latencies are flat in the percentile"
-    widths = [f"{name} ({words.latency(line.width_us)})" for name, line in ticks]
-    verb = "climbs" if len(widths) == 1 else "climb"
-    return f"{words.listed(widths)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
-
-
-def _stairs(axes: Axes, line: TimerFit, colour: str) -> None:
-    """Draw a stair a tenth of the requests: all of the same height."""
-    at = np.arange(0, _STEPS) / _STEPS
-    axes.step(at, line.start_us + line.width_us * at, where="post", color=colour, linewidth=0.8, alpha=0.6, zorder=1)
-    text = f"each 10 % adds {words.latency(line.width_us / _STEPS)}"
-    middle = (0.5, line.start_us + line.width_us * 0.5)
-    axes.annotate(text, middle, xytext=(14, -16), textcoords="offset points", fontsize=8, color=colour)
-
-
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
     """Draw a round of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
-    dotted: Any = (0, (1, 1.2))
-    curves.append(
-        (f"published (wrk2, {words.rate(published.rate_rps)})", published.spectrum_frame(), style.INK, dotted)
-    )
+    name = f"published (wrk2, {words.rate(published.rate_rps)})"
+    curves.append((name, published.spectrum_frame(), style.INK, ":"))
     figure = style.Picture(8.4, 4.2)
     axes = figure.add_subplot()
-    ticks: list[tuple[str, TimerFit]] = []
+    ticks = list[str]()
     tops: dict[bool, list[float]] = {True: [], False: []}  # the height of the lines that climb by a tick, and of others
     for name, spectrum, colour, dash in curves:
         rows, line = _rows(spectrum), fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
@@ -230,9 +181,7 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
         climbs = line is not None and line.is_millisecond_timer
         tops[climbs].append(float(rows[rows["percentile"] <= timing.UP_TO]["value_us"].max()))
         if line is not None and climbs:
-            ticks.append((name.partition(",")[0].replace("(wrk2", "wrk2"), line))
-            if len(ticks) == 1:  # one staircase can be read, two not
-                _stairs(axes, line, colour)
+            ticks.append(f"{name.partition(',')[0].replace('(wrk2', 'wrk2')} ({words.latency(line.width_us)})")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.35 * max(tops[True] or tops[False]))
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
@@ -241,107 +190,55 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
     axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
     axes.set_ylabel("response time (linear)")
     style.legend(figure, 5)
-    heading = staircase_title(ticks)
+    heading = "No generator shows a tick: latencies are flat in the percentile"
+    if ticks:
+        verb = "climbs" if len(ticks) == 1 else "climb"
+        heading = f"{words.listed(ticks)} {verb} in a straight line: a timer of 1{words.NBSP}ms"
     return figure.headed(heading, f"Latency over the percentile on linear axes. {heading}.")
 
 
-_DASHES = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2)), "truepace": "-", "wrk2": "-"}
-_WIDTHS = {"truepace": 2.6, "wrk2": 2.2}
-_POINTS = 400
-_Values = npt.NDArray[np.float64]
+@style.styled
+def stall(seen: Sequence[Stall]) -> style.Picture:
+    """Draw how many requests took longer than each response time, of a server that was frozen.
 
-
-def stall_title(seen: Sequence[Stall]) -> str:
-    """Return the part of the waits that each generator with a schedule counts."""
-    paced = [load for load in ordered(seen) if words.known(load.seen_share)]
-    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in paced]
-    return f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
-
-
-def _strip(axes: Axes, load: Stall, length_s: float) -> None:
-    """Draw the server over the time of the load: running, stalled."""
-    axes.axvspan(0, length_s, color=style.GREEN, alpha=0.25, linewidth=0)
-    for freeze in load.freezes:
-        axes.axvspan(freeze.at_s, freeze.at_s + freeze.length_s, color=style.VERMILION, alpha=0.55, linewidth=0)
-        text = f"frozen\n{words.seconds(round(freeze.length_s, 3))}" + (", to the end" if freeze.at_end else "")
-        middle = freeze.at_s + freeze.length_s / 2
-        axes.text(middle, 0.5, text, ha="center", va="center", fontsize=8, color=style.INK)
-    axes.text(0.02 * length_s, 0.5, "server\nruns", va="center", fontsize=8, color=style.INK)
-    axes.set_xlim(0, length_s)
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("time in the load (s)", fontsize=8)
-
-
-def _waits(axes: Axes, seen: Sequence[Stall], longest_s: float) -> None:
-    waits = np.linspace(0.01 * longest_s, longest_s * 1.02, _POINTS)
+    The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
+    """
+    figure = style.Picture(8.4, 4.6)
+    axes = figure.add_subplot()
+    longest_s = max(load.longest_s for load in seen)
+    waits_s = np.linspace(0.01, 1.02, 400) * longest_s
     paced = [load for load in seen if words.known(load.rate_rps)]
     if paced:
         best = next((load for load in paced if words.known(load.censored)), paced[0])
-        expected = np.array([best.expected_above(wait) for wait in waits])
-        axes.plot(
-            waits, expected, color=style.FLOOR, linewidth=7, alpha=0.55, solid_capstyle="butt",
-            label="must wait, by the schedule",
-        )  # fmt: skip
-        _lost(axes, paced, waits, expected)
+        broad: dict[str, Any] = {"color": style.FLOOR, "linewidth": 7, "alpha": 0.55, "solid_capstyle": "butt"}
+        expected = [best.expected_above(wait_s) for wait_s in waits_s]
+        axes.plot(waits_s, expected, label="must wait, by the schedule", **broad)
     for load in reversed(ordered(seen)):
-        colour, label = colour_of(load.tool), label_of(load.tool)
-        counted = np.array([load.counted_above(wait) for wait in waits])
-        if np.isfinite(counted).any():
-            axes.plot(
-                waits, counted, color=colour, linestyle=_DASHES.get(load.tool, "-"),
-                linewidth=_WIDTHS.get(load.tool, 1.8), label=label,
-            )  # fmt: skip
+        label = label_of(load.tool)
+        drawn: dict[str, Any] = {"color": colour_of(load.tool), "linewidth": 2}
+        if len(load.waits_s):
+            counted = [load.counted_above(wait_s) for wait_s in waits_s]
+            axes.plot(waits_s, counted, linestyle=DASHES.get(load.tool, "-"), label=label, **drawn)
         else:
-            longest_wait_s = load.max_us / 1e6
-            axes.plot([0, longest_wait_s], [1, 1], color=colour, linewidth=2)
-            axes.scatter([longest_wait_s], [1], color=colour, s=30, zorder=4, label=f"{label} (its longest)")
+            axes.plot([0, load.max_us / 1e6], [1, 1], "o-", markevery=[1], label=f"{label} (its longest)", **drawn)
     axes.set_xlim(0, longest_s * 1.04)
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(style.axis_count)
     axes.set_xlabel("response time (s)")
     axes.set_ylabel("requests that took longer")
-
-
-def _lost(axes: Axes, paced: Sequence[Stall], waits: _Values, expected: _Values) -> None:
-    """Mark what wrk2's distribution lacks of the waits that are expected, where it lacks much."""
-    wrk2 = next((load for load in paced if load.tool == "wrk2" and load.seen_share < 0.9), None)
-    if wrk2 is None:
-        return
-    counted = np.array([wrk2.counted_above(wait) for wait in waits])
-    axes.fill_between(waits, counted, expected, color=colour_of("wrk2"), alpha=0.07, linewidth=0)
-    middle = len(waits) * 2 // 5
-    height = (expected[middle] + counted[middle]) / 2
-    text = "waited, and is in no figure of wrk2:\nhad no response when the load ended"
-    axes.text(waits[middle], height, text, ha="center", va="center", fontsize=8, color=colour_of("wrk2"))
-
-
-@style.styled
-def stall(seen: Sequence[Stall]) -> style.Picture:
-    """Draw when the server stalled, and over each response time how many requests took longer.
-
-    The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
-    """
-    figure = style.Picture(8.4, 5.4)
-    strip, waits = figure.subplots(2, 1, height_ratios=(0.55, 4))
-    shown = next((load for load in seen if load.tool == OURS), seen[0])
-    ends = [freeze.at_s + freeze.length_s for freeze in shown.freezes]
-    _strip(strip, shown, max(ends, default=1.0))
-    _waits(waits, seen, max(load.longest_s for load in seen))
     style.legend(figure, 3)
-    heading = stall_title(seen)
+    counting = [load for load in ordered(seen) if words.known(load.seen_share)]
+    parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
+    heading = (
+        f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
+    )
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
 
 
-ANCHOR, FIGURE = "wrk2", "two-generators"
-
-
-def two_generators_section(run: Run) -> Section | None:
-    """Return what both generators read of one load; None for a run without it."""
-    if (readings := two_readings(run.steps)) is None:
-        return None
-    return Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
+def two_generators_sections(run: Run) -> Iterator[Section]:
+    """Yield what both generators read of one load."""
+    if (readings := two_readings(run.steps)) is not None:
+        yield Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
 
 
 def _text(readings: TwoReadings) -> str:
@@ -349,20 +246,16 @@ def _text(readings: TwoReadings) -> str:
     rounds, on = readings.median.rounds, words.connections(readings.connections)
     counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
     read = ", ".join(map(_added, readings.differences))
-    text = f"{_heading(readings.median)}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
+    added_us, in_one = readings.median.added_us, " in the one round" if rounds == 1 else ""
+    heading = f"wrk2 reads a {'higher' if added_us.value > 0 else 'lower'} median than truepace{in_one}"
+    if added_us.holds_zero:
+        heading = "wrk2 and truepace read the same median, as far as these rounds tell"
+    text = f"{heading}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
     text += f"truepace, the lab's own generator, in random order; {counted}."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"
     return f"{text} {tick}: it wakes by the millisecond, so that requests leave late."
-
-
-def _heading(median: Difference) -> str:
-    """Return which generator reads the higher median."""
-    if median.added_us.holds_zero:
-        return "wrk2 and truepace read the same median, as far as these rounds tell"
-    in_one = " in the one round" if median.rounds == 1 else ""
-    return f"wrk2 reads a {'higher' if median.added_us.value > 0 else 'lower'} median than truepace{in_one}"
 
 
 def _added(difference: Difference) -> str:
@@ -375,7 +268,7 @@ def _added(difference: Difference) -> str:
 
 @style.styled
 def two_generators(readings: TwoReadings) -> style.Picture:
-    """Draw the response time of every round of both generators by percentile, with the difference at p50 and p99."""
+    """Draw the response time of every round of both generators by percentile."""
     spectra = ((step.frames["spectrum"], facts.tool(step)) for step in readings.loads)
     curves = (curve(spectrum, facts.RESPONSE, label_of(tool), colour_of(tool)) for spectrum, tool in spectra)
     lines = [line for line in curves if line is not None]
@@ -383,8 +276,6 @@ def two_generators(readings: TwoReadings) -> style.Picture:
     axes = figure.add_subplot()
     for line in lines:
         axes.plot(line.x, line.value_us, color=line.colour, linewidth=1.3, alpha=0.75, label=line.label)
-    for difference in readings.differences:
-        _mark(axes, difference)
     values = np.concatenate([line.value_us for line in lines] or [np.ones(1)])
     style.percentile_axis(axes, max((line.x[-1] for line in lines), default=1.0))
     style.latency_axis(axes, values.min(), values.max())
@@ -392,16 +283,6 @@ def two_generators(readings: TwoReadings) -> style.Picture:
     style.legend(figure, 2)
     heading = f"wrk2 against truepace: {', '.join(map(_added, readings.differences))}"
     return figure.headed(heading, f"Response time by percentile of one load. {heading}.")
-
-
-def _mark(axes: Axes, difference: Difference) -> None:
-    """Draw an arrow at a percentile from what truepace reads to what wrk2 reads."""
-    x, added_us = 1 / (1 - difference.level), difference.added_us.value
-    arrow = {"arrowstyle": "<->", "color": style.INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (x, difference.wrk2_us), (x, difference.truepace_us), arrowprops=arrow)
-    text = f"{'+' if added_us >= 0 else words.MINUS}{words.latency(abs(added_us))}"
-    middle = (x, (difference.truepace_us * difference.wrk2_us) ** 0.5)
-    axes.annotate(text, middle, xytext=(5, 0), textcoords="offset points", va="center", fontsize=8.5, color=style.INK)
 
 
 def consoles(run: Run) -> Iterator[tuple[str, str]]:

@@ -98,10 +98,13 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
     """Yield what is to be said of single steps."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
-    yield from ((step, f"{reason(step)} Latency is not shown.") for step in measured if not quotable(step))
-    others = [step for step in run.steps if step not in measured and not step.record.own_section]
-    yield from ((step, reason(step)) for step in others if not step.valid and step.kind != RATE_STEP)
+    for step in measured:
+        if not quotable(step):
+            yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown."
     for step in run.steps:
+        shown_elsewhere = step in measured or step.record.own_section or step.kind == RATE_STEP
+        if not (step.valid or shown_elsewhere):
+            yield step, words.sentence(facts.why_not(step))
         yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)
     for step in run.find(kind="load", profiled=False):
         profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
@@ -128,8 +131,3 @@ def _network(network: HostNetwork) -> str:
     )
     known = (text.format(written(value)) for value, written, text in parts if value is not None)
     return f"of the host {network.host}, {words.listed(known)}."
-
-
-def reason(step: Step) -> str:
-    """Return why a step can't be quoted."""
-    return words.sentence(facts.why_not(step))

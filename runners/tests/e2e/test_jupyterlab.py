@@ -1,4 +1,4 @@
-"""The real JupyterLab in a real browser: notebooks are opened, run, seen, pressed and interrupted as a person would."""
+"""The real JupyterLab in a real browser: notebooks are opened, run, seen, clicked and interrupted as a person would."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from runners.experiments.registry import EXPERIMENTS
 from runners.process.supervisor import free_port
 from runners.tests.chromium import CHROMIUM, Page, browser
-from runners.tests.fixtures.fake_run import make_run
 from runners.tests.waiting import left_in, until
 from runners.toolchain.tools import NOTEBOOKS, ROOT
 
@@ -28,8 +27,6 @@ NOTEBOOK = "01_single_connection.ipynb"
 CONFIG = Path("runners/scripts/jupyterlab/config.py")
 RUN_S = 900.0
 OUTPUTS = "[...document.querySelectorAll('.jp-OutputArea-output')]"
-BUTTONS = "[...document.querySelectorAll('.jp-OutputArea-output button')]"
-LISTS = "[...document.querySelectorAll('.jp-OutputArea-output select')]"
 FRAMES = "[...document.querySelectorAll('#graph div')]"
 MIDDLE = "(box) => { const at = box.getBoundingClientRect(); return [at.left + at.width / 2, at.top + at.height / 2] }"
 
@@ -137,70 +134,16 @@ def test_experiment_01_is_run_seen_and_interrupted(lab: str, root: Path, tmp_pat
         assert until(lambda: statuses() == ["complete", "interrupted"]), statuses()
 
 
-def pressed(page: Page, label: str) -> None:
-    """Click a widget's button as a mouse does, once it is there and can be pressed."""
-    button = f"{BUTTONS}.find((each) => each.textContent.trim() === {json.dumps(label)} && !each.disabled)"
-    assert page.holds(button, 120), page.run(f"{BUTTONS}.map((each) => each.textContent)")
-    page.run(f"{button}.scrollIntoView({{block: 'center'}})")
-    page.click(*page.run(f"({MIDDLE})({button})"))
-
-
-def chosen(page: Page, place: int, part: str) -> None:
-    """Choose the options of a list that have a part in their text, as soon as there is one."""
-    options = f"[...({LISTS}[{place}]?.options ?? [])]"
-    fits = f"each.text.replaceAll('\\u00a0', ' ').includes({json.dumps(part)})"
-    having = f"{options}.filter((each) => {fits})"
-    assert page.holds(f"{having}.length > 0", 120), page.run(f"{options}.map((each) => each.text)")
-    page.run(f"{options}.forEach((each) => {{ each.selected = {fits} }})")
-    page.run(f"{LISTS}[{place}].dispatchEvent(new Event('change', {{bubbles: true}}))")
-
-
 def test_make_lab_starts_jupyterlab_as_this_test_does() -> None:
     assert f"--config={CONFIG}" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
-def test_the_index_is_run_when_it_is_opened_and_a_button_runs_its_experiment(
-    lab: str, root: Path, tmp_path: Path
-) -> None:
+def test_the_index_is_run_when_it_is_opened(lab: str, root: Path, tmp_path: Path) -> None:
     with browser(tmp_path) as page:
-        opened(page, lab, "index.ipynb", 6)
-        for number in EXPERIMENTS:
-            labels = f"{BUTTONS}.map((each) => each.textContent.trim())"
-            assert page.holds(f"{labels}.includes('run {number}')", 120), page.run(
-                f"{OUTPUTS}.map((each) => each.textContent).join('\\n').slice(-3000)"
-            )
-        assert page.holds(f"{OUTPUTS}.some((each) => each.querySelector('a[href*=\"01_single\"]'))", 120), "the answers"
+        opened(page, lab, "index.ipynb", 2)
+        for plan in EXPERIMENTS.values():
+            link = f"{OUTPUTS}.some((each) => each.querySelector('a[href=\"{plan.notebook}\"]'))"
+            assert page.holds(link, 120), plan.notebook
         page.picture(root / "index.png")
-        chosen(page, 0, "smoke")
-        pressed(page, "run 01")
-        assert page.holds(f"{BUTTONS}.find((each) => each.textContent.trim() === 'run 02').disabled"), "one at a time"
-        said = f"{OUTPUTS}.some((each) => each.querySelector('pre')?.textContent.includes('report.html:'))"
-        assert page.holds(said, RUN_S), page.run(f"{OUTPUTS}.map((each) => each.textContent).join('\\n').slice(-3000)")
-        (done,) = (json.loads(path.read_text()) for path in (root / "runs").glob("*/manifest.json"))
-        assert (done["status"], done["experiment"], done["size"]) == ("complete", "01", "smoke")
-
-        pressed(page, "run 01")
-        assert until(lambda: len([*(root / "runs").glob("*/manifest.json")]) == 2, RUN_S), "it can be run again"
-        pressed(page, "stop")
-        assert page.holds(f"!{BUTTONS}.find((each) => each.textContent.trim() === 'run 02').disabled", 120)
-        command(page, "kernelmenu:shutdown")
-
-
-def test_what_is_chosen_in_the_explorer_is_shown(root: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for _ in range(2):
-        make_run(root / "runs", engines=("rocksdb",), duration_s=2)
-    names = sorted(path.name for path in (root / "runs").iterdir())
-    address = request.getfixturevalue("lab")
-    with browser(tmp_path) as page:
-        opened(page, address, "10_explore.ipynb", 2)
-        chosen(page, 0, names[0])
-        chosen(page, 1, "RocksDB PUT")
-        pressed(page, "spectra")
-        spectrum = "document.querySelector('.jp-OutputArea-output img[alt^=\"Latency by percentile\"]')"
-        assert page.holds(f"{spectrum} && {spectrum}.naturalWidth > 300", 120), "a figure of what was chosen"
-        page.picture(root / "explorer.png")
         assert not page.run("document.body.textContent.includes('Jupyter news')")
-        pressed(page, "compare")
-        alert = "document.querySelector('.jp-OutputArea-output [role=alert]')"
-        assert page.holds(f"{alert}?.textContent.includes('pick two')", 120), "one run is not compared"
         command(page, "kernelmenu:shutdown")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from runners.tests.tiers import in_short
 from runners.toolchain.tools import ROOT
 
 PAGE = ROOT / "runners" / "docs" / "explore-a-run.md"
+NOTEBOOK = ROOT / "notebooks" / "10_explore.ipynb"
 FRAMES = ("percentiles", "spectrum", "series", "requests", "telemetry")
 
 
@@ -144,6 +146,14 @@ def test_every_line_of_the_page_runs() -> None:
     for example in examples():
         exec(compile(example, str(PAGE), "exec"), names)
     assert isinstance(names["p"], pd.DataFrame) and isinstance(names["put"], Measured)
+
+
+def test_every_cell_of_the_notebook_runs() -> None:
+    names: dict[str, object] = {}
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), str(NOTEBOOK), "exec"), names)
+    assert "run" in names
 
 
 def test_the_page_says_dataframe_and_names_every_frame() -> None:

@@ -26,6 +26,7 @@ COLUMNS = {
     "frames": ["event", "frame", "samples", "share", "self_share", "low", "high"],
     "stacks": ["event", "stack", "count"],
     "pauses": ["t_s", "duration_ms", "kind", "cause"],
+    "slices": ["t_s", "us", "count"],
     "telemetry": ["t_s", "server_cpu_s", "generator_cpu_s", "server_rss_bytes", "steal_share", "machine_busy_share"],
 }
 CATEGORIES = {"storage": 480, "socket write": 430, "poll": 520, "socket read": 240, "HTTP parsing": 130, "GC": 18}

@@ -1,4 +1,4 @@
-"""The audit's faces: text, JSON, HTML, and the command."""
+"""The audit's faces: text, JSON, annotations, and the command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from runners.readers.published import ROOT
 from runners.readers.tools import TOOLS as TOOLS_READ
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.fixtures.outputs import CLOSED, HEALTHY
-from runners.tests.report.outside import Page
 
 FAULTY = HEALTHY.replace("-R2000", "-R3000")
 
@@ -130,19 +129,6 @@ def test_json_holds_every_run_and_every_finding() -> None:
         assert finding["remedy"]
 
 
-def test_the_page_is_one_offline_file_with_every_finding(tmp_path: Path) -> None:
-    target = tmp_path / "audit.html"
-    result = run(ROOT, "--format", "html", "--output", target)
-    html = target.read_text(encoding="utf-8")
-    assert (result.exit_code, str(target) in result.stdout) == (1, True)
-    assert Page(html).outside() == []
-    assert len(re.findall(r'<li class="(?:error|warning|note)">', html)) == len(
-        json.loads(run(ROOT, "--format", "json").stdout)["findings"]
-    )
-    for target_id in re.findall(r'href="#([^"]+)"', html):
-        assert f'id="{target_id}"' in html
-
-
 def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     document = json.loads(run(folder.path, "--format", "json").stdout)
@@ -150,14 +136,6 @@ def test_a_run_folder_is_audited_by_its_loads_with_their_commands(tmp_path: Path
     steps = {step.name for step in folder.steps() if step.read_meta()["role"] in ("load", "floor")}
     assert names == {name for name in steps if (folder.steps_path / name / "console.txt").exists()}
     assert all(each["offered_rps"] for each in document["runs"])
-
-
-def test_the_page_says_what_each_document_holds(tmp_path: Path) -> None:
-    path = tmp_path / "report.md"
-    path.write_text(f"{HEALTHY}\n{FAULTY}", encoding="utf-8")
-    page = run(path, "--format", "html").stdout
-    assert "What each document holds" in page
-    assert "highest rate achieved: put 2" in page
 
 
 def test_the_line_quotes_the_worst_and_names_every_place(tmp_path: Path) -> None:

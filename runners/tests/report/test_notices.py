@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runners.analysis import validity
+from runners import words
+from runners.analysis import facts, validity
 from runners.analysis.validity import Cause
 from runners.readers.run import Step
-from runners.report.validity import notices, reason
+from runners.report.validity import notices
 from runners.tests.report import steps
 
 OFFERED_RPS = 12_600.0
@@ -44,7 +45,6 @@ def test_a_step_that_kept_its_rate_half_of_the_time_was_held_up_and_one_that_nev
     shares: list[float], expected: str, recorded: dict[str, Any], tmp_path: Path
 ) -> None:
     step = answering(tmp_path, shares, **recorded)
-    assert reason(step) == expected
     assert said(tmp_path, step) == [f"{LSM}: {expected} Latency is not shown."]
 
 
@@ -69,7 +69,7 @@ def test_a_notice_stands_where_a_cause_does_for_any_course(shares: list[float]) 
     step = answering(Path("run"), shares)
     cause = validity.cause(step)
     (head, *more) = [*said(Path("run"), step), ""]
-    assert head == (f"{LSM}: {reason(step)} Latency is not shown." if cause else "")
+    assert head == (f"{LSM}: {words.sentence(facts.why_not(step))} Latency is not shown." if cause else "")
     assert not more or more == [""]
     if cause is Cause.HELD_UP:
         assert sorted(shares)[len(shares) // 2] > 0.9  # at least half of its seconds achieved the rate

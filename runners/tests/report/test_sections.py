@@ -14,18 +14,17 @@ from runners.results.conclusion import conclude
 from runners.tests.fixtures.fake_run import make_run
 
 
-def _ladder(run: Run) -> Section:
+def _ladder(run: Run) -> list[Section]:
     picture = style.Picture()
     picture.add_subplot().plot([1, 2], [3, 4])
     picture.alt = "a ladder"
     table = Table("Rate steps", ("rate", "p99"), (("1 000/s", "<b>2 ms</b>"),))
-    return Section(
-        "ladder", "The ladder", f"Rates of {run.name}, <one> after the other.", (picture.at("ladder-put"),), (table,)
-    )
+    text, figures = f"Rates of {run.name}, <one> after the other.", (picture.at("ladder-put"),)
+    return [Section("ladder", "The ladder", text, figures, (table,))]
 
 
 def test_a_section_stands_in_both_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run: None))
+    monkeypatch.setattr(document, "BUILDERS", (_ladder, lambda run: ()))
     run = read_run(make_run(tmp_path, engines=("rocksdb",), duration_s=2))
     render(conclude(run, {}))
     html, text = run.folder.report_html.read_text(), run.folder.report_md.read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +16,7 @@ from runners.analysis.intervals import Direction
 from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.design.objective import ChangeLimit, Outcome
 from runners.report.comparison import judged, reason
-from runners.report.exports import bencher, benchmark_action, comment
+from runners.report.exports import comment
 from runners.results.checks import Check
 from runners.results.limits import Judgement, exit_code
 from runners.results.limits import judge as judge_all
@@ -151,18 +150,6 @@ def test_the_interval_of_errors_holds_their_difference(counts: list[tuple[int, f
     }
     found = compared(failed=failed).more_errors("new")
     assert found.low <= found.value <= found.high
-
-
-def test_the_forms_of_other_tools_hold_values_and_bounds() -> None:
-    found = compared(row("p99_us", 0.1, 0.02), row("closed_loop_rps", -0.1, 0.02))
-    measures = json.loads(bencher(found, "new get"))["new get"]
-    assert set(measures) == {"p99_us", "closed_loop_rps"}
-    for each in measures.values():
-        assert each["lower_value"] < each["value"] < each["upper_value"]
-    assert measures["p99_us"]["value"] == pytest.approx(110, rel=1e-3)
-    (entry,) = json.loads(benchmark_action(found, "new get"))
-    assert (entry["name"], entry["unit"]) == ("new get p99", "us")
-    assert entry["value"] == pytest.approx(110, rel=1e-3) and " to " in entry["range"]
 
 
 def test_a_comment_is_short_and_says_every_change() -> None:

@@ -1,8 +1,8 @@
-// A JupyterLab extension in the form that its builder makes of one: the notebooks that hold widgets alone are run when
-// they are opened, so that there is something to press. A notebook that measures is run by its reader.
+// A JupyterLab extension in the form that its builder makes of one: the index is run when it is opened, so that its table
+// is there. Every other notebook is run by its reader.
 (function () {
   'use strict';
-  const NOTEBOOKS = ['notebooks/index.ipynb', 'notebooks/10_explore.ipynb'];
+  const INDEX = 'notebooks/index.ipynb';
   let shared = {};
 
   async function extension() {
@@ -12,7 +12,7 @@
     async function run(panel) {
       await panel.context.ready;
       await panel.sessionContext.ready;
-      if (NOTEBOOKS.includes(panel.context.path)) {
+      if (panel.context.path === INDEX) {
         await NotebookActions.runAll(panel.content, panel.sessionContext);
       }
     }

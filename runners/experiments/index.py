@@ -1,0 +1,48 @@
+"""Show every experiment with the answers of its longest run: the notebooks' first page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import HTML
+
+from runners.experiments.registry import EXPERIMENTS
+from runners.readers.history import open_history
+from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
+
+#: A longer run says more than a newer one.
+_COMPLETE = """
+SELECT experiment, size, folder, strftime(started, '%Y-%m-%d') AS day
+FROM runs WHERE status = 'complete'
+ORDER BY array_position(['full', 'published', 'quick', 'smoke'], size) NULLS LAST, started_unix_s DESC
+"""
+MOST_ANSWERS = 3
+
+
+def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
+    """Return the experiments as a table: a link to each notebook, and the answers of its longest complete run."""
+    rows = open_history(roots).query(_COMPLETE)
+    last: dict[str, tuple[str, str]] = {}
+    for row in rows.itertuples():
+        if row.experiment not in last and (answer := _answer(RunFolder(Path(str(row.folder))))):
+            last[str(row.experiment)] = (answer, f"{row.size}, {row.day}")
+    cells = []
+    for number, plan in EXPERIMENTS.items():
+        answer, when = last.get(number, ("not run yet", ""))
+        link = f'<a href="{escape(plan.notebook, quote=True)}">{number}</a>'
+        cells.append((link, escape(plan.title), escape(answer), escape(when)))
+    table = pd.DataFrame(cells, columns=["notebook", "experiment", "answers", "run"]).style.hide(axis="index")
+    return HTML(table.set_properties(subset=None, **{"text-align": "left"}).to_html())  # type: ignore[no-untyped-call]
+
+
+def _answer(folder: RunFolder) -> str:
+    try:
+        kept = json.loads(folder.conclusions.read_text(encoding="utf-8"))
+        decided = [answer for answer in kept["answers"] if answer["verdict"] != "inconclusive"]
+        return " ".join(f"{answer['question']} {answer['verdict']}." for answer in decided[:MOST_ANSWERS])
+    except (OSError, ValueError, KeyError):
+        return ""
