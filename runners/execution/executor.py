@@ -53,7 +53,7 @@ from runners.storage.schema import FaultRecord, FillRecord, StepRecord, read_rec
 from runners.targets.base import Target, TargetGroup
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec, launch_nodes
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
 from runners.targets.lab_server import launch as launch_server
 from runners.toolchain.build import JDK17_MAIN, Workshop
 from runners.trial import machine
@@ -320,10 +320,9 @@ class Servers:
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
-        note: Callable[[str], None], node_hosts: Sequence[NodeHost] = (),
+        note: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
-        self._note, self._node_hosts = note, node_hosts
+        self._shop, self._folder, self._parameters, self.cpus, self._note = shop, folder, parameters, cpus, note
         self.has_own = shop.servers is not None
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
@@ -352,7 +351,7 @@ class Servers:
                 spec = replace(spec, port=0)
             if setting.processes > 1:
                 first = free_port(setting.processes)
-                target = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
+                target = launch_nodes(spec, range(first, first + setting.processes))
             else:
                 target = launch_server(spec)
         self._up.append(target)

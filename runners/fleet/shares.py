@@ -30,7 +30,6 @@ from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
 from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord
 from runners.storage.step_folder import StepFolder
-from runners.targets.lab_server import NodeHost
 from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
 from runners.trial.activity import StallWitness, watched_by
@@ -280,26 +279,6 @@ def sending(generators: int) -> Iterator[Sender]:
 
     with workers.from_environment() as fleet:
         yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
-
-
-@contextmanager
-def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
-    """Yield the hosts of the environment's fleet for nodes of a cluster, this machine last; none without a fleet.
-
-    A job that a host of the fleet measures has its nodes on that host alone, since the other hosts measure too.
-    """
-    if not os.environ.get(SCHEDULER_VARIABLE) or os.environ.get(WORKER_VARIABLE):
-        yield ()
-        return
-    from runners.fleet import hosts, workers  # as above
-
-    with workers.from_environment() as fleet:
-        places = [hosts.FleetHost(fleet, host) for host in fleet.hosts(workers.SERVER)]
-        try:
-            yield tuple(sorted(places, key=lambda place: place.address == place.seen_from))
-        finally:
-            for place in places:
-                place.close()
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:

@@ -48,7 +48,6 @@ class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is its first line, of JSON.
 
     `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile.
-    `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()
@@ -57,7 +56,6 @@ class ServerRecord(Struct, frozen=True):
     jvm_flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     categories: dict[str, tuple[str, ...]] = {}
-    node_hosts: tuple[str, ...] = ()
 
 
 class StoreStatus(Struct, frozen=True):
