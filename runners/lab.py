@@ -113,8 +113,6 @@ class Lab:
 
     def _sentinel(self) -> None:
         """Measure truepace's small fixed load on a server that does nothing; print whether the machine is as usual."""
-        if not self._measurement.has_generator(TRUEPACE):
-            return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate, shape = Rate(SENTINEL_RPS, "fixed"), Shape(1, 1, SENTINEL_S, SENTINEL_WARMUP_S)

@@ -32,7 +32,6 @@ from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_activity, read_stall_log
 from runners.toolchain.tools import ROOT
-from runners.trial import machine
 from runners.trial.activity import Activity, StallWitness
 
 SECONDS = 15.0
@@ -137,7 +136,7 @@ def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFram
     witness = StallWitness(STALL_WITNESS)
     with Activity(activity, [os.getpid()], ROOT), witness.watch_if_allowed([cpu], file) as watched:
         done = subprocess.run(
-            pinned(command, (cpu,), machine.taskset()),
+            pinned(command, (cpu,)),
             capture_output=True,
             text=True,
             timeout=SECONDS + _TIMEOUT_S,

@@ -44,7 +44,6 @@ from runners.readers.activity import read_stall_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
-from runners.trial import machine
 from runners.trial.activity import BackgroundClock, StallWitness
 
 NAMES = ("baseline", "other", "another")
@@ -119,7 +118,7 @@ class Budget:
 def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
     """Start a server that spins for so long on each request."""
     command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us:.3f}us", "http://127.0.0.1"]
-    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    child = start(pinned(command, on.server_cpus), stdout=subprocess.PIPE)
     try:
         yield Running(child.stdout.readline().decode().strip(), child.pid)
     finally:
@@ -133,7 +132,7 @@ def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Ite
     At the end the delays that it measured are added to `took_us`, since its timer has a millisecond's resolution.
     """
     command = [sys.executable, str(DELAY_SERVER), ",".join(map(str, delays_us))]
-    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    child = start(pinned(command, on.server_cpus), stdout=subprocess.PIPE)
     try:
         base = f"http://127.0.0.1:{child.stdout.readline().decode().strip()}"
         yield Running(f"{base}/delayed", child.pid)
@@ -167,7 +166,7 @@ def shared(
     flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.load_s:g}s", "--warmup", "0.3s"]
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
     flags += _named(sides)
-    command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
+    command = pinned([str(TRUEPACE), *flags], on.generator_cpus)
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
     with StallWitness(STALL_WITNESS).watch_if_allowed(usable_cpus(), stalls) as watched:

@@ -23,7 +23,7 @@ from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, judged, may_quote
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
 from runners.design.session import LOAD, Trial
-from runners.errors import MeasureError, ReadError, ServerError, ToolError
+from runners.errors import MeasureError, ReadError, ServerError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
@@ -39,10 +39,9 @@ from runners.storage.schema import (
     write_record,
 )
 from runners.targets.base import Jvm, Target
-from runners.targets.lab_server import check_filled, check_written, fill_by_hand
+from runners.targets.lab_server import check_filled, check_written
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import TRUEPACE
-from runners.trial import machine
 from runners.trial.activity import StallWitness, available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
@@ -96,7 +95,6 @@ class Measurement:
             self._generator(generator),
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
             generator_cpus,
-            machine.taskset(),
             Recorder(shop.java) if shop.java else None,
             StallWitness(TRUEPACE.with_name("stall-witness")),
             send,
@@ -168,8 +166,7 @@ class Measurement:
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
-        available = generators(self._shop)
-        return available.get(name) or available["wrk2"]  # there is no workshop without either
+        return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
         """Return the instrument for a trial; the sentinel is always truepace's, since generators differ."""
@@ -192,30 +189,25 @@ class Measurement:
 
     def fill(self, server: Target, workload: Workload) -> None:
         """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing."""
-        if workload.fill_with is not None and self._shop.truepace is None:
-            raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
         text = f"fill {server.subject} with {words.several(keys, 'key')}"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as tick:
-            if self._shop.truepace is None:
-                fill_by_hand(server, keys, workload.filled_value_bytes)
-            else:
-                puts = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
-                sent, bound_s = workload.fill_with or puts, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS)
-                load = LoadSpec(
-                    server.url, sent.script, None, bound_s, connections=FILL_CONNECTIONS, requests=times * keys,
-                    script_arguments=sent.arguments,
-                )  # fmt: skip
-                folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
-                measured = measure_step(folder, server, load, own, tick=tick)
-                label, filled = f"{server.subject} fill", FillRecord(keys=keys)
-                record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-                if workload.rewrites:
-                    record = _at_rest(record, server, workload)
-                step = self._taken[folder.name] = self._keep(folder, record)
+            puts = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
+            sent, bound_s = workload.fill_with or puts, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS)
+            load = LoadSpec(
+                server.url, sent.script, None, bound_s, connections=FILL_CONNECTIONS, requests=times * keys,
+                script_arguments=sent.arguments,
+            )  # fmt: skip
+            folder = self._folder.begin_step(f"fill-{server.subject}")
+            own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
+            measured = measure_step(folder, server, load, own, tick=tick)
+            label, filled = f"{server.subject} fill", FillRecord(keys=keys)
+            record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
+            if workload.rewrites:
+                record = _at_rest(record, server, workload)
+            step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:

@@ -99,7 +99,6 @@ class LocalSeat:
     name: str
     generator: Generator | None = None
     cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Measure round trips to the servers by connecting a few times; on the loopback there is none."""
@@ -112,7 +111,7 @@ class LocalSeat:
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
         assert self.generator is not None, "the sender says which"
-        return send_share(order, self.generator, self.name, halted.is_set, self.cpus, self.taskset)
+        return send_share(order, self.generator, self.name, halted.is_set, self.cpus)
 
 
 def send_share(
@@ -121,7 +120,6 @@ def send_share(
     host: str,
     halted: Callable[[], bool],
     cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
 ) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.version:
@@ -140,7 +138,7 @@ def send_share(
                     telemetry.sample(pid)
                 return not halted()
 
-            outcome = run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
+            outcome = run_load(generator, spec, folder, cpus=cpus, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
         if not folder.load_json.exists():
@@ -199,15 +197,14 @@ class SharedSender:
         folder: StepFolder,
         *,
         cpus: Sequence[int] | None = None,
-        taskset: Path | None = None,
         tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
     ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
+            return run_load(generator, spec, folder, cpus=cpus, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
+        seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None)
                  if isinstance(seat, LocalSeat) else seat for seat in self.seats]  # fmt: skip
         urls = [target.url for target in spec.targets] or [spec.url]
         looked = [seat.look(urls) for seat in seats]

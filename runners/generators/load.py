@@ -104,14 +104,13 @@ def run_load(
     folder: StepFolder,
     *,
     cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
     """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
 
     `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
     """
-    command = pinned(generator.command(spec, folder), cpus, taskset)
+    command = pinned(generator.command(spec, folder), cpus)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
     with folder.console.open("wb") as out, folder.generator_stderr.open("wb") as err:

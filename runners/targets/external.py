@@ -101,7 +101,6 @@ def launch(
     file: TargetFile,
     folder: Path,
     cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
     name: str = "",
     engine: str = EXTERNAL,
     listen: str = LOOPBACK,
@@ -126,8 +125,8 @@ def launch(
         require_directory(file)
         require_free(file)
         _empty(file)
-        running.command = tuple(pinned(target.command, own, taskset))
-        running.cpus = tuple(own) if own and taskset else None
+        running.command = tuple(pinned(target.command, own))
+        running.cpus = tuple(own) if own else None
         with running.log.open("wb") as log:
             streams: dict[str, Any] = {"stdout": log, "stderr": log, "stop_signal": target.stop_signal}
             try:

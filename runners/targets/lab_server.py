@@ -57,7 +57,6 @@ class ServerSpec:
     selectors: int = 0
     port: int = 0
     cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
     main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
@@ -92,7 +91,7 @@ class ServerSpec:
             *("--engine", self.engine), *("--data", shown(self.data)), *("--host", self.listen),
             *("--port", str(self.port)), *selectors_flag, *self.server_flags,
         ]  # fmt: skip
-        return pinned(java, self.cpus, self.taskset)
+        return pinned(java, self.cpus)
 
 
 class RunningServer:
@@ -260,13 +259,6 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
             stopping.callback(nodes[-1].stop)
         stopping.pop_all()
     return RunningNodes(nodes)
-
-
-def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
-    """PUT ids 1..keys one after the other, for machines without truepace: wrk2 can't count."""
-    with client(FILL_TIMEOUT_S) as http:
-        for key in range(1, keys + 1):
-            http.put(f"{server.url}/v0/entity?id={key}", content=b"v" * value_bytes).raise_for_status()
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:

@@ -36,7 +36,6 @@ class Instrument:
     generator: Generator
     profiler: Profiler | None
     cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
     recorder: Recorder | None = None
     witness: StallWitness | None = None
     send: Sender = run_load
@@ -151,9 +150,7 @@ def measure_step(
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
-            outcome = instrument.send(
-                instrument.generator, load, folder, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
-            )
+            outcome = instrument.send(instrument.generator, load, folder, cpus=instrument.cpus, tick=watch)
         except MeasureError as refusal:
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
