@@ -335,8 +335,8 @@ class Servers:
         self._starts += 1
         if setting.target is not None:
             target = self._by_description(self._described(setting.target), setting.name)
-            if target.left_out:
-                self._note(f"{setting.name}: left out, as it can't give them: {words.listed(target.left_out)}")
+            left_out = words.listed(target.record().left_out)
+            self._note(f"{setting.name}: left out, as it can't give them: {left_out}")
         elif setting.engine == NOOP and not self.has_own:  # the crate's, which needs no JDK
             reference = self._shop.reference
             assert reference is not None, "the workshop has a JDK where there is none"

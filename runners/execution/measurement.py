@@ -45,7 +45,7 @@ from runners.toolchain.tools import TRUEPACE
 from runners.trial.activity import StallWitness, available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
-from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
+from runners.trial.step import Instrument, measure_step, skipped, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest_s
 
 FILL_CONNECTIONS = 8
@@ -65,7 +65,7 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
         data_bytes=disk_bytes(server.data) if server.data else None,
     )
     store, process = store_status(server.status()), processes(server.pids)
-    return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
+    return replace(record, fill=filled, store_after=store, process_after=process)
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
@@ -291,8 +291,6 @@ def warm_up(
     """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
-    # its throughput is not that of a server all of whose threads are pinned
-    known = replace(known, compiler_on_any_core=isinstance(server, Jvm))
     with _compiler_freed(server):
         while True:
             step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)

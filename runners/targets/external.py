@@ -54,12 +54,6 @@ class RunningTarget:
     def pids(self) -> tuple[int, ...]:
         return (self.child.pid,) if self.child else ()
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """What no other server than the lab's own gives, and what one that ran already does not give either."""
-        unstarted = () if self.child else ("processor time and memory of its processes", "its output")
-        return ("log of a JVM", "counters of a store", *unstarted)
-
     def status(self) -> dict[str, Any]:
         """Check that its process lives and that its port is open; it has no status."""
         if not self.alive():
@@ -85,8 +79,10 @@ class RunningTarget:
         return death_of(f"target {self.subject} (pid {self.child.pid})", self.child, self.log)
 
     def record(self) -> ServerRecord:
+        unstarted = () if self.child else ("processor time and memory of its processes", "its output")
+        left_out = ("log of a JVM", "counters of a store", *unstarted)
         categories = {str(name): patterns for name, patterns in self.file.target.categories.items()}
-        return ServerRecord(command=self.command, cpus=self.cpus, left_out=self.left_out, categories=categories)
+        return ServerRecord(command=self.command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
         """Stop it and all that it started, but not a server that ran already. May be called twice."""

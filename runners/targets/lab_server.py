@@ -97,8 +97,6 @@ class ServerSpec:
 class RunningServer:
     """A server that was ready when this was made. `ready` is its first line, parsed."""
 
-    left_out: tuple[str, ...] = ()
-
     def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
         self.spec, self.child, self.ready, self.command = spec, child, ready, command
         self.pid, self.url = int(ready["pid"]), f"http://{spec.listen}:{ready['port']}"
@@ -134,14 +132,6 @@ class RunningServer:
             cause = f"another server responds here (instance {status.get('instance')}, not {self.ready['instance']})"
             raise ServerError(self.url, cause, "stop that one, or let the lab choose a free port (port=0)")
         return status
-
-    def statistics(self) -> dict[str, Any]:
-        """GET /v0/stats: the store's counters; empty where it has none or does not respond."""
-        with contextlib.suppress(httpx.HTTPError, ValueError), client(STATUS_TIMEOUT_S) as http:
-            response = http.get(f"{self.url}/v0/stats")
-            counters: Any = response.json() if response.status_code == httpx.codes.OK else {}
-            return counters if isinstance(counters, dict) else {}
-        return {}
 
     def death(self) -> ServerError:
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)

@@ -118,7 +118,7 @@ class Profiler:
             self._write_timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
         for event in recorded:
             collapse(folder.timed_stacks, event, folder.collapsed(event))
-        return replace(record, interval_ns=spec.cpu_interval_ns, alloc_interval_bytes=spec.alloc_interval_bytes)
+        return replace(record, interval_ns=spec.cpu_interval_ns)
 
     def _write_timed_stacks(
         self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path
