@@ -159,8 +159,6 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
-    """Return a client that connects to the server, or to its Unix socket, without a proxy. Close it."""
-    if socket is not None:
-        return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
+def client(timeout_s: float, *, verify: bool = True) -> httpx.Client:
+    """Return a client that connects to the server without a proxy. Close it."""
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)
