@@ -149,7 +149,6 @@ def send_share(
             generator=generator_record(generator, outcome, cpus),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
-            kept_up=report["generator"]["kept_up"],
             verdict=report["generator"]["verdict"],
             network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
             machine=machine.facts() if order.observed else {},

@@ -80,7 +80,6 @@ class ProfileRecord(Struct, frozen=True):
 
     engine: str = ""
     version: str = ""
-    interval_ns: int | None = None
     samples: dict[str, int] = {}
     settings: dict[str, Any] = {}
 
@@ -133,7 +132,6 @@ class ShareRecord(Struct, frozen=True):
     generator: GeneratorRecord = GeneratorRecord()
     offered_rps: float | None = None
     completed: int = 0
-    kept_up: bool | None = None
     verdict: str = ""
     began_us: float = 0.0
     clock: ClockRecord | None = None
@@ -215,7 +213,6 @@ class TargetRecord(Struct, frozen=True):
 
     name: str
     engine: str = ""
-    weight: float = 1.0
     cpu_s: float | None = None
     background_cpu_s: float | None = None
     background_by_role_s: dict[str, float] = {}
