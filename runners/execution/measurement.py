@@ -31,13 +31,7 @@ from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import (
-    FillRecord,
-    StepRecord,
-    SweepRecord,
-    overlaid,
-    write_record,
-)
+from runners.storage.schema import FillRecord, StepRecord, overlaid, write_record
 from runners.targets.base import Jvm, Target
 from runners.targets.lab_server import check_filled, check_written
 from runners.toolchain.build import Workshop
@@ -140,10 +134,9 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                sweep = trial.sweep
                 planned = StepRecord(
                     label=label, role=trial.role, workload=trial.workload.name, round=trial.round,
-                    sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
+                    sweep=trial.sweep,
                     rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
                 )  # fmt: skip
                 record = overlaid(record, planned, known, during.record(_start_us(folder) if trial.faults else None))

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from runners.design.session import Sweep
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
@@ -139,15 +140,6 @@ class ShareRecord(Struct, frozen=True):
     machine: dict[str, Any] = {}
     witness: WitnessRecord | None = None
     stalled_ms: float | None = None
-
-
-class SweepRecord(Struct, frozen=True):
-    """The short rate steps of one load: `step_s` at a rate, then `rest_s` at `rest_rps`."""
-
-    rates: tuple[float, ...]
-    rest_rps: float
-    step_s: float
-    rest_s: float
 
 
 class SearchRecord(Struct, frozen=True):
@@ -327,7 +319,7 @@ class StepRecord(Struct, frozen=True):
     others: tuple[OtherProcess, ...] = ()
     witness: WitnessRecord | None = None
     ladder: LadderRecord | None = None
-    sweep: SweepRecord | None = None
+    sweep: Sweep | None = None
     interleaved: InterleavedRecord | None = None
     targets: tuple[TargetRecord, ...] = ()
     loop: LoopRecord = LoopRecord()
