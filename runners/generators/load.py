@@ -263,28 +263,24 @@ class Reference:
 
     path: Path
     version: str
-    kind: Literal["blocking", "epoll"]
-
-    @property
-    def name(self) -> str:
-        return self.kind
+    name: Literal["blocking", "epoll"]
 
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
-            f"reference client {self.kind}",
+            f"reference client {self.name}",
             spec,
             (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),
             (spec.threads != 1, "it has one thread"),
-            (self.kind == "blocking" and spec.connections != 1, "it has one connection"),
+            (self.name == "blocking" and spec.connections != 1, "it has one connection"),
         )
         rate_rps = spec.rate_rps or 0.0  # a load without a rate was refused above
         return [
             shown(self.path),
-            *("--kind", self.kind, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
+            *("--kind", self.name, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
             *("-R", digits(rate_rps), "--warmup", f"{digits(spec.warmup_s)}s"),
             spec.url,
         ]
