@@ -98,7 +98,6 @@ class LocalSeat:
 
     name: str
     generator: Generator | None = None
-    cpus: tuple[int, ...] | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Measure round trips to the servers by connecting a few times; on the loopback there is none."""
@@ -111,16 +110,10 @@ class LocalSeat:
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
         assert self.generator is not None, "the sender says which"
-        return send_share(order, self.generator, self.name, halted.is_set, self.cpus)
+        return send_share(order, self.generator, self.name, halted.is_set)
 
 
-def send_share(
-    order: Order,
-    generator: Generator,
-    host: str,
-    halted: Callable[[], bool],
-    cpus: Sequence[int] | None = None,
-) -> Part:
+def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool]) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
@@ -138,7 +131,7 @@ def send_share(
                     telemetry.sample(pid)
                 return not halted()
 
-            outcome = run_load(generator, spec, folder, cpus=cpus, tick=tick)
+            outcome = run_load(generator, spec, folder, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
         if not folder.load_json.exists():
@@ -146,7 +139,7 @@ def send_share(
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
         record = ShareRecord(
             host=host,
-            generator=generator_record(generator, outcome, cpus),
+            generator=generator_record(generator, outcome, spec.cpus),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             verdict=report["generator"]["verdict"],
@@ -195,16 +188,15 @@ class SharedSender:
         spec: LoadSpec,
         folder: StepFolder,
         *,
-        cpus: Sequence[int] | None = None,
         tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
     ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, folder, cpus=cpus, tick=tick)
+            return run_load(generator, spec, folder, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None)
-                 if isinstance(seat, LocalSeat) else seat for seat in self.seats]  # fmt: skip
+        seats = [dataclasses.replace(seat, generator=generator) if isinstance(seat, LocalSeat) else seat
+                 for seat in self.seats]  # fmt: skip
         urls = [target.url for target in spec.targets] or [spec.url]
         looked = [seat.look(urls) for seat in seats]
         shares = list(_shares(spec, len(seats)))
@@ -214,7 +206,11 @@ class SharedSender:
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
                 Order.packed(
-                    dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3)),
+                    dataclasses.replace(
+                        share,
+                        start_unix_ns=start_ns + round(clock.offset_us * 1e3),
+                        cpus=spec.cpus if isinstance(seat, LocalSeat) else None,
+                    ),
                     generator.version,
                     observed=not isinstance(seat, LocalSeat),
                 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -45,7 +45,7 @@ class LoadSpec:
     `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
     seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
     the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
-    what the second of three generators sends.
+    what the second of three generators sends. `cpus`: the cores that the generator is bound to.
     """
 
     url: str
@@ -64,6 +64,7 @@ class LoadSpec:
     share: tuple[int, int] | None = None
     start_unix_ns: int | None = None
     log_requests: bool = False
+    cpus: tuple[int, ...] | None = None
 
 
 class Generator(Protocol):
@@ -103,14 +104,13 @@ def run_load(
     spec: LoadSpec,
     folder: StepFolder,
     *,
-    cpus: Sequence[int] | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
     """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
 
     `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
     """
-    command = pinned(generator.command(spec, folder), cpus)
+    command = pinned(generator.command(spec, folder), spec.cpus)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
     with folder.console.open("wb") as out, folder.generator_stderr.open("wb") as err:

@@ -137,7 +137,7 @@ def measure_step(
     counters: dict[str, _Counters] = {}
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
-    load = dataclasses.replace(load, log_requests=logged)
+    load = dataclasses.replace(load, log_requests=logged, cpus=instrument.cpus)
     profiling = _Profiling(folder, server, instrument, profile)
     with (
         _log_slices(logs),
@@ -150,7 +150,7 @@ def measure_step(
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
-            outcome = instrument.send(instrument.generator, load, folder, cpus=instrument.cpus, tick=watch)
+            outcome = instrument.send(instrument.generator, load, folder, tick=watch)
         except MeasureError as refusal:
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
@@ -244,10 +244,10 @@ class _Profiling:
         return ProfileRecord()
 
 
-def generator_record(generator: Generator, outcome: LoadOutcome, cpus: Sequence[int] | None) -> GeneratorRecord:
+def generator_record(generator: Generator, outcome: LoadOutcome, cpus: tuple[int, ...] | None) -> GeneratorRecord:
     return GeneratorRecord(
         tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
-        cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+        cpu_s=outcome.cpu_s, cpus=cpus,
     )  # fmt: skip
 
 
