@@ -106,7 +106,6 @@ CONNECTIONS = 64
 _TIMEOUT_S, _REMOVING_S = 60.0, 10.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE = TRUEPACE.with_name("truepace-reference")
-STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 #: The generator's JSON of one run.
 Result = dict[str, Any]
 Say = Callable[[str], None]

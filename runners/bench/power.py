@@ -33,18 +33,17 @@ from runners.analysis.intervals import Bounded, Direction
 from runners.analysis.machine_stalls import outside
 from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, compare, start_from, start_of
 from runners.bench import knee, plants
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, fixture, parse_rows, say
+from runners.bench.fixture import REFERENCE, Fixture, NoFigure, Row, fixture, parse_rows, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
 from runners.design.session import START_S, in_random_order
 from runners.errors import LabError
-from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, pinned, start
 from runners.readers.activity import read_stall_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
-from runners.trial.activity import BackgroundClock, StallWitness
+from runners.trial.activity import BackgroundClock, stalls_watched
 
 NAMES = ("baseline", "other", "another")
 P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
@@ -169,7 +168,7 @@ def shared(
     command = pinned([str(TRUEPACE), *flags], on.generator_cpus)
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
-    with StallWitness(STALL_WITNESS).watch_if_allowed(usable_cpus(), stalls) as watched:
+    with stalls_watched(stalls) as watched:
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:

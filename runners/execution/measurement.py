@@ -35,8 +35,7 @@ from runners.storage.schema import FillRecord, StepRecord, overlaid, write_recor
 from runners.targets.base import Jvm, Target
 from runners.targets.lab_server import check_filled, check_written
 from runners.toolchain.build import Workshop
-from runners.toolchain.tools import TRUEPACE
-from runners.trial.activity import StallWitness, available
+from runners.trial.activity import available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
 from runners.trial.step import Instrument, measure_step, skipped, store_status
@@ -90,7 +89,6 @@ class Measurement:
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
             generator_cpus,
             Recorder(shop.java) if shop.java else None,
-            StallWitness(TRUEPACE.with_name("stall-witness")),
             send,
         )
         self._measure = measure_step

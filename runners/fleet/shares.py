@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -28,11 +28,10 @@ from msgspec.structs import replace
 
 from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
-from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord
+from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
-from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
-from runners.trial.activity import StallWitness, watched_by
+from runners.trial.activity import stalls_watched
 from runners.trial.faults import parse_counters
 from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
@@ -122,9 +121,9 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        witness = StallWitness(TRUEPACE.with_name("stall-witness")) if order.observed else None
+        watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
         before = segments()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watched_by(witness, folder.stalls) as watched:
+        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
                 if order.observed:

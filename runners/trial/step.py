@@ -20,7 +20,7 @@ from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, TargetRecord
 from runners.targets.base import Jvm, Target, TargetGroup, log_tail
-from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness, watched_by
+from runners.trial.activity import Activity, BackgroundClock, IdleThread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
@@ -37,7 +37,6 @@ class Instrument:
     profiler: Profiler | None
     cpus: tuple[int, ...] | None = None
     recorder: Recorder | None = None
-    witness: StallWitness | None = None
     send: Sender = run_load
 
 
@@ -146,7 +145,7 @@ def measure_step(
         contextlib.closing(telemetry),
         activity,
         IdleThread(look) as looking,
-        watched_by(instrument.witness, folder.stalls) as watched,
+        stalls_watched(folder.stalls) as watched,
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
@@ -160,7 +159,7 @@ def measure_step(
         store_before=store_status(before),
         cluster_before=before.get("cluster") or {},
         others=activity.busiest(),
-        witness=watched[0] if watched else None,
+        witness=watched[0],
         targets=tuple(counters[target.name].end(target) for target in load.targets if target.name in counters),
     )
     if server.alive():
