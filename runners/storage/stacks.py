@@ -1,7 +1,7 @@
 """Stacks in the formats of other tools: pprof's, read and written, and speedscope's, written.
 
 pprof's is a gzipped protocol buffer with one table of strings; its fields have the numbers of pprof's `profile.proto`.
-Of a sample its stack and its first value, the number of samples, are kept.
+A sample is its stack and its first value, which counts samples; other values are left out.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ def _run_to_end(
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError for a folder elsewhere, if only by a link, and for the target's own."""
+    """Empty the data folder. Raises PlanError for one that lies elsewhere, by a link too, or holds the description."""
     if file.data is None:
         return
     data = file.data.resolve()
