@@ -86,9 +86,7 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
 @options.RESUME
 @options.PARAMETERS
 @options.JSON
-def run(
-    experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], as_json: bool
-) -> None:
+def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], as_json: bool) -> None:
     """Run an experiment's notebook in batch.
 
     `--resume RUN` resumes an interrupted run: what it has finished is not measured again.

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from runners import words
+from runners.design.session import Sweep
 from runners.errors import ReadError, why
 from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
-from runners.design.session import Sweep
 
 MAGIC = b"LGREQS\x02\n"
 FATES = ("completed", "failed", "censored", "unsent")

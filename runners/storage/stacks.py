@@ -63,7 +63,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
 
 
 def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
-    """Return the numbers of a message, and its texts, messages and packed numbers, both by the number of their field."""
+    """Return the numbers of a message, and its texts, messages and packed numbers, both by field."""
     numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):

@@ -40,6 +40,7 @@ SAID_EVERY_S = 10.0
 _NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
 _MAVEN = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+_CARGO = ("cargo", "install Rust (rustup)")
 
 Say = Callable[[str], None]
 
@@ -228,8 +229,8 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 class Workshop:
     """The tools of one run. wrk2 and wrk are None where they were not found.
 
-    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers, which has no `java`
-    unless a JVM may be profiled. `reference`: the crate's program of reference clients and of a server that does nothing.
+    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers, which has no
+    `java` unless a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
     """
 
     java: tools.Jdk | None

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
 from runners.storage.schema import ProfileRecord

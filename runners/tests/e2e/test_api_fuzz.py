@@ -38,9 +38,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     shop = prepare("truepace", print)
     folder: Path = tmp_path_factory.mktemp("fuzz")
     flags = ("--front", front, "--execution", execution)
-    running = launch(
-        ServerSpec(shop.jdk.java, DIST, "memory", folder / "server", folder / "data", server_flags=flags)
-    )
+    running = launch(ServerSpec(shop.jdk.java, DIST, "memory", folder / "server", folder / "data", server_flags=flags))
     yield running
     assert running.alive()
     assert running.status()["requests"]["failed"] == 0, running.spec.log.read_text()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.readers.requests_log import least_response_us, rate_steps_frame
 from runners.design.session import Sweep
+from runners.readers.requests_log import least_response_us, rate_steps_frame
 
 
 def log_of(at_s: Any, **columns: Any) -> pd.DataFrame:

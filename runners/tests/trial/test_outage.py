@@ -50,7 +50,9 @@ def test_what_had_not_begun_when_the_load_ended_does_not_happen() -> None:
     dying = Outages(nodes, 2, NEVER_S, NEVER_S)
     dying.begin()
     assert dying.record(None).outage == OutageRecord(node=3) and nodes.asked == []
-    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).record(None).outage == OutageRecord(node=3), "a load that never ticked"
+    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).record(None).outage == OutageRecord(node=3), (
+        "a load that never ticked"
+    )
 
 
 def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
