@@ -27,7 +27,7 @@ from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress, Sink, sink
 from runners.experiments.references import write_report
 from runners.experiments.registry import experiment, plan_of
-from runners.fleet.shares import node_hosts, sending
+from runners.fleet.shares import sending
 from runners.measured import Measured
 from runners.readers.history import History, open_history, sentinel_history
 from runners.readers.reading import read_step
@@ -70,7 +70,6 @@ class Lab:
         shop = shop or prepare(generator, bar.say, own_servers=not foreign(checked), profiled=profiled)
         self._opened = contextlib.ExitStack()
         send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
-        hosts = self._opened.enter_context(node_hosts())
         manifest = _described(plan, checked, about or circumstances(shop))
         if resume := resume or os.environ.get(RESUME_VARIABLE):
             folder = reopened(RunFolder.open(Path(resume)), plan.number, manifest)
@@ -80,7 +79,7 @@ class Lab:
             folder = _new_folder(plan, checked, manifest)
         self.folder = folder
         server_cpus, generator_cpus = machine.pinning()
-        self._servers = Servers(shop, folder, checked, server_cpus, bar.note, hosts)
+        self._servers = Servers(shop, folder, checked, server_cpus, bar.note)
         self._measurement = Measurement(shop, generator, generator_cpus, folder, bar, send)
         self._executor = Executor(folder, self._measurement, self._servers.launch, bar)
         Lab._current = self
@@ -114,8 +113,6 @@ class Lab:
 
     def _sentinel(self) -> None:
         """Measure truepace's small fixed load on a server that does nothing; print whether the machine is as usual."""
-        if not self._measurement.has_generator(TRUEPACE):
-            return
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate, shape = Rate(SENTINEL_RPS, "fixed"), Shape(1, 1, SENTINEL_S, SENTINEL_WARMUP_S)

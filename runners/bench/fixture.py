@@ -38,7 +38,7 @@ from runners.process.supervisor import pinned
 from runners.readers.run import Step
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
-from runners.toolchain.build import Workshop, prepare
+from runners.toolchain.build import DIST, Workshop, prepare
 from runners.toolchain.tools import ROOT, TRUEPACE
 from runners.trial import machine
 
@@ -106,7 +106,6 @@ CONNECTIONS = 64
 _TIMEOUT_S, _REMOVING_S = 60.0, 10.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE = TRUEPACE.with_name("truepace-reference")
-STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 #: The generator's JSON of one run.
 Result = dict[str, Any]
 Say = Callable[[str], None]
@@ -126,12 +125,11 @@ class Fixture:
         """Return the specification of a server of this name. Both servers of a pair get the same cores."""
         return ServerSpec(
             self.shop.jdk.java,
-            self.shop.server.dist,
+            DIST,
             "noop",
             self.folder / name / "server",
             self.folder / name / "data",
             cpus=self.server_cpus,
-            taskset=machine.taskset(),
             main_class=main_class,
             server_flags=tuple(flags),
         )
@@ -178,7 +176,7 @@ class Fixture:
         The exit code of a load that fell short of its schedule is no error.
         """
         done = subprocess.run(
-            pinned(words, self.generator_cpus, machine.taskset()),
+            pinned(words, self.generator_cpus),
             capture_output=True, text=True, timeout=duration_s + _TIMEOUT_S, cwd=ROOT, check=False,
         )  # fmt: skip
         if done.returncode != FELL_SHORT:

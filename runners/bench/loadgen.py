@@ -23,17 +23,16 @@ from typing import TypeVar
 
 from runners.analysis.treatments import Start
 from runners.bench import power
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, Result, Row, fixture, parse_rows
+from runners.bench.fixture import REFERENCE, Fixture, Result, Row, fixture, parse_rows
 from runners.bench.power import Design, shared, spinning
 from runners.design.load import SCRIPTS
 from runners.design.session import in_random_order
-from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.console_report import ConsoleReport
 from runners.readers.wrk_console import read_console
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import find_wrk, find_wrk2
-from runners.trial.activity import Activity, StallWitness
+from runners.trial.activity import Activity, stalls_watched
 from runners.trial.profiler import Recorder
 
 DURATION_S = 4
@@ -311,7 +310,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
     recorder, folder = Recorder(clients.on.shop.jdk), clients.on.folder
     clients.ours(1, RECORDED_RPS, WARM_S)
     taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": [], "watching": []}
-    witness, stalls = StallWitness(STALL_WITNESS), folder / "stalls.txt"
+    stalls = folder / "stalls.txt"
     used: list[float] = []
     for number in range(RECORDED_ROUNDS):
         for name in in_random_order(taken, "recording", number):
@@ -323,7 +322,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
                 elif name == "sampling":
                     stack.enter_context(Activity(folder / "activity.jsonl", clients.server.pids, folder))
                 elif name == "watching":
-                    watched = stack.enter_context(witness.watch_if_allowed(usable_cpus(), stalls))
+                    watched = stack.enter_context(stalls_watched(stalls))
                 result = clients.ours(1, RECORDED_RPS, RECORDED_S)
                 taken[name].append(result["latency_us"]["response"] | {"late": _late_percent(result)})
             if name == "watching" and watched[0].cpus:

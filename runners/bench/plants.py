@@ -27,13 +27,12 @@ import pandas as pd
 from scipy.stats import binom
 
 from runners.analysis.machine_stalls import SLICE_S, dropped, not_of_the_disk
-from runners.bench.fixture import STALL_WITNESS, Fixture, NoFigure, Row
+from runners.bench.fixture import Fixture, NoFigure, Row
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_activity, read_stall_log
 from runners.toolchain.tools import ROOT
-from runners.trial import machine
-from runners.trial.activity import Activity, StallWitness
+from runners.trial.activity import Activity, stalls_watched
 
 SECONDS = 15.0
 APART_S = (0.4, 0.6)  # drawn, so that plants do not coincide with periodic work
@@ -134,10 +133,9 @@ def act(name: str, seconds: float) -> None:
 def planted(command: Sequence[str], cpu: int, folder: Path) -> tuple[pd.DataFrame, list[Span]] | str:
     """Watch a core while a program plants delays on it; return stalls and events, or why there is no witness."""
     file, activity = folder / "plants.stalls", folder / "plants.activity"
-    witness = StallWitness(STALL_WITNESS)
-    with Activity(activity, [os.getpid()], ROOT), witness.watch_if_allowed([cpu], file) as watched:
+    with Activity(activity, [os.getpid()], ROOT), stalls_watched(file, [cpu]) as watched:
         done = subprocess.run(
-            pinned(command, (cpu,), machine.taskset()),
+            pinned(command, (cpu,)),
             capture_output=True,
             text=True,
             timeout=SECONDS + _TIMEOUT_S,

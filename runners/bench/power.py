@@ -33,19 +33,17 @@ from runners.analysis.intervals import Bounded, Direction
 from runners.analysis.machine_stalls import outside
 from runners.analysis.treatments import FEWEST_STARTS, Effects, Start, compare, start_from, start_of
 from runners.bench import knee, plants
-from runners.bench.fixture import REFERENCE, STALL_WITNESS, Fixture, NoFigure, Row, fixture, parse_rows, say
+from runners.bench.fixture import REFERENCE, Fixture, NoFigure, Row, fixture, parse_rows, say
 from runners.design.block import SLICE_S, WRITES_SLICE_S
 from runners.design.load import SCRIPTS
 from runners.design.session import START_S, in_random_order
 from runners.errors import LabError
-from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import ProcessClock, pinned, start
 from runners.readers.activity import read_stall_log
 from runners.readers.load_json import read_load_json
 from runners.readers.requests_log import RequestsLog, read_requests_log
 from runners.toolchain.tools import ROOT, TRUEPACE
-from runners.trial import machine
-from runners.trial.activity import BackgroundClock, StallWitness
+from runners.trial.activity import BackgroundClock, stalls_watched
 
 NAMES = ("baseline", "other", "another")
 P50, P67, CPU, P99, THROUGHPUT = "p50", "p67", "CPU a request", "p99 without stalls", "throughput"
@@ -119,7 +117,7 @@ class Budget:
 def spinning(on: Fixture, work_us: float) -> Iterator[Running]:
     """Start a server that spins for so long on each request."""
     command = [str(REFERENCE), "--kind", "server", "--work", f"{work_us:.3f}us", "http://127.0.0.1"]
-    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    child = start(pinned(command, on.server_cpus), stdout=subprocess.PIPE)
     try:
         yield Running(child.stdout.readline().decode().strip(), child.pid)
     finally:
@@ -133,7 +131,7 @@ def delaying(on: Fixture, delays_us: Sequence[int], took_us: list[float]) -> Ite
     At the end the delays that it measured are added to `took_us`, since its timer has a millisecond's resolution.
     """
     command = [sys.executable, str(DELAY_SERVER), ",".join(map(str, delays_us))]
-    child = start(pinned(command, on.server_cpus, machine.taskset()), stdout=subprocess.PIPE)
+    child = start(pinned(command, on.server_cpus), stdout=subprocess.PIPE)
     try:
         base = f"http://127.0.0.1:{child.stdout.readline().decode().strip()}"
         yield Running(f"{base}/delayed", child.pid)
@@ -167,10 +165,10 @@ def shared(
     flags = ["-t1", f"-c{design.connections}", f"-R{design.rate_rps}", f"-d{design.load_s:g}s", "--warmup", "0.3s"]
     flags += ["--seed", str(seed), "--interleave", interleave, "--requests-log", str(log)]
     flags += _named(sides)
-    command = pinned([str(TRUEPACE), *flags], on.generator_cpus, machine.taskset())
+    command = pinned([str(TRUEPACE), *flags], on.generator_cpus)
     clocks = [(ProcessClock((side.pid,)), BackgroundClock((side.pid,))) for side in sides]
     read: list[tuple[float, ...]] = []
-    with StallWitness(STALL_WITNESS).watch_if_allowed(usable_cpus(), stalls) as watched:
+    with stalls_watched(stalls) as watched:
         child = start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             while True:

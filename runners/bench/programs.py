@@ -30,7 +30,7 @@ from runners.process.supervisor import finished
 from runners.readers.activity import read_events, read_pauses, read_stall_log
 from runners.toolchain.build import build_truepace
 from runners.toolchain.tools import SERVER_JAVA, Jdk
-from runners.trial.activity import StallWitness
+from runners.trial.activity import stalls_watched
 from runners.trial.profiler import Recorder
 
 DIST = SERVER_JAVA / "bench" / "target" / "dist"
@@ -154,13 +154,13 @@ def percentile(values: npt.NDArray[np.float64], share: float) -> float:
     return float(ordered[min(len(ordered) - 1, int(share * len(ordered)))])
 
 
-def find_witness(cpu: int | None, folder: Path) -> tuple[StallWitness | None, str]:
-    """Return a stall witness that may watch a core, and ""; or None and the reason."""
+def find_witness(cpu: int | None, folder: Path) -> tuple[Path | None, str]:
+    """Return the stall witness if it may watch a core, and ""; or None and the reason."""
     if cpu is None:
         return None, "the cores can't be chosen on this system"
     try:
-        witness = StallWitness(build_truepace(print).with_name("stall-witness"))
-        with witness.watch_if_allowed([cpu], folder / "stalls-of-a-trial.txt") as watched:
+        witness = build_truepace(print).with_name("stall-witness")
+        with stalls_watched(folder / "stalls-of-a-trial.txt", [cpu], witness) as watched:
             pass
     except ToolError as error:
         return None, str(error)

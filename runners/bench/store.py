@@ -190,7 +190,7 @@ def parse(arguments: Sequence[str]) -> Request:
 def measure(request: Request) -> None:
     """Measure the groups of rows, print each row as it is measured, keep them as JSON."""
     jdk = require_jdk()
-    build = build_server(jdk, print)
+    server_sources = build_server(jdk, print)
     facts = machine.facts()
     for warning in machine.noise(facts):
         say(f"Unusual today: {warning['text']} ({warning['remedy']})")
@@ -223,7 +223,7 @@ def measure(request: Request) -> None:
             machine=facts,
             java=jdk.version,
             flags=FLAGS,
-            server_sources=build.source_hash,
+            server_sources=server_sources,
             keys=request.plan.keys,
             rewrites=request.plan.rewrites,
             configurations=configurations,

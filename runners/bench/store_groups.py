@@ -25,7 +25,7 @@ from runners.bench.fixture import Course, Goal, Part, Row, remove
 from runners.bench.programs import Programs, Puts, Recording, Stall
 from runners.design.session import in_random_order
 from runners.errors import MeasureError
-from runners.trial.activity import StallWitness
+from runners.trial.activity import stalls_watched
 
 OURS, OURS_LEVELED, OURS_VERIFYING = "lsm", "lsm+leveled", "lsm+verify"
 DEFAULTS, TUNED, LEVELDB = "rocksdb", "rocksdb-tuned", "leveldb"
@@ -149,7 +149,7 @@ class Bench:
     say: Callable[[str], None]
     samples: Samples = field(default_factory=Samples)
     cpu: int | None = None
-    witness: StallWitness | None = None
+    witness: Path | None = None
     no_witness: str = ""
 
     def store(self, name: str) -> Path:
@@ -398,7 +398,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
     arguments = (plan.keys, USUAL_BYTES, TAIL_RATE_RPS, plan.tail_warmup_s, plan.tail_s, cpu, records)
     recording = Recording(bench.programs.jdk, bench.programs.folder)
     with bench.course.part("tail", f"put into {engine} while it merges"):
-        with bench.witness.watch_if_allowed([cpu], late) if bench.witness else nullcontext():
+        with stalls_watched(late, [cpu], bench.witness) if bench.witness else nullcontext():
             result = bench.programs.result("Tail", engine, store, *arguments, flags=recording.flags())
         events = recording.take()
     stalls = programs.read_stalls(late) if bench.witness else []

@@ -42,7 +42,7 @@ DESCRIPTIONS = (".yaml", ".yml")
 @options.CONNECTIONS
 @click.option("--minutes", type=float, help="Budget; 10 unless given.")
 @options.JSON
-@click.option("--baseline", metavar="REVISION|RUNS", help="With one --target: a git revision, or a folder of runs.")
+@click.option("--baseline", metavar="REVISION", help="With one --target: a git revision.")
 @click.option(
     "--fail-on", "limits", multiple=True, metavar="LIMIT",
     help='Exit 3 where the interval lies beyond it: "p99>+10%", "cpu>+3%"; of p50 p90 p99 cpu throughput errors.',
@@ -89,9 +89,9 @@ def compare(
     sides = [[run_path(text) for text in side] for side in (a, b)]
     if runs and all(path.suffix in DESCRIPTIONS for path in runs):
         runs, targets = (), (*runs, *targets)
-    measuring = (resume, parameters, baseline, limits, markdown)
+    measuring = (resume, parameters, baseline, markdown)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
-        if _any_given(engines, targets, output, *measuring, *named.values()) or (runs and (a or b)):
+        if _any_given(engines, targets, output, limits, *measuring, *named.values()) or (runs and (a or b)):
             raise click.UsageError("outputs are compared as they are: only --despite and --json go with them")
         from runners.cli import work
 
@@ -106,7 +106,7 @@ def compare(
     if all(sides) and all(path.is_dir() for side in sides for path in side):
         see = named.pop("see")
         if _any_given(*measuring, *named.values()):
-            raise click.UsageError("runs are compared as they are: only --see, --despite and --output go with them")
+            raise click.UsageError("runs are compared as they are: give --see, --despite, --fail-on or --output")
         _compare_folders(sides, despite, see if isinstance(see, float) else 0.02, output, judging)
     if output is not None:
         raise click.UsageError("--output is for run folders; settings that are measured have a report of their own")
@@ -114,16 +114,9 @@ def compare(
         if len(targets) != 1 or engines or a or b:
             raise click.UsageError("--baseline is a revision of one --target, and of nothing else")
         target, given = targets[0], options.given_parameters(parameters, named)
-        kept = run_path(baseline)
-        if kept.is_dir() and (markdown or resume or not limits):
-            raise click.UsageError("kept runs as a --baseline are judged by --fail-on; of the forms only --json goes")
         preflight.check(read_target(target))
         from runners.cli import work
 
-        if kept.is_dir():
-            with progress_apart(judging.as_json):
-                judgements = work.compare_with_runs(given, target, kept, judging.limits, despite)
-            judging.end(judgements, {})
         with progress_apart(judging.as_json):
             folder = work.compare_with_revision(given, target, baseline, resume)
         judging.end_of_run(folder)
@@ -164,7 +157,7 @@ def _compare_folders(
         echo(compared_text(comparisons))
     if output is not None:
         echo(f"written to {output}", err=judging.as_json)
-    judging.end(judge(comparisons, ()))
+    judging.end(judge(comparisons, judging.limits))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -81,21 +80,16 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     "lab run 01 --size smoke",
     "lab run 04 -p engines=lsm -p rate_rps=8000",
     "lab run 01 --resume data/runs/01-20260101T000000Z-smoke-0a1b",
-    "lab run 05 --scheduler tls://10.0.0.1:8786 --tls ca.pem cert.pem key.pem",
 )
 @click.argument("experiment", shell_complete=lambda *_: _numbers())
 @options.SIZE
 @options.RESUME
 @options.PARAMETERS
 @options.JSON
-@_on_a_fleet
-def run(
-    experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], fleet: Opens, as_json: bool
-) -> None:
+def run(experiment: str, size: str | None, resume: Path | None, parameters: tuple[str, ...], as_json: bool) -> None:
     """Run an experiment's notebook in batch.
 
-    `--resume RUN` resumes an interrupted run: what it has finished is not measured again. With --hosts or
-    --scheduler a cluster of processes has its first node here, and the others on these hosts.
+    `--resume RUN` resumes an interrupted run: what it has finished is not measured again.
     """
     from runners.execution.batch import run_notebook
     from runners.experiments.registry import experiment as plan_of
@@ -103,13 +97,7 @@ def run(
     given = options.given_parameters(parameters, {})
     if size is not None and given.setdefault("size", size) != size:
         raise click.UsageError(f"--size {size} and -p size={given['size']} contradict each other: give one")
-    with fleet() if fleet else contextlib.nullcontext() as joined:
-        if joined is not None:
-            from runners.fleet.workers import environment
-
-            os.environ.update(environment(joined))
-        folder = run_notebook(plan_of(experiment), given, resume)
-    print_report(folder, as_json)
+    print_report(run_notebook(plan_of(experiment), given, resume), as_json)
 
 
 _GENERATORS = click.option(

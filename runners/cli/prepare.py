@@ -32,9 +32,11 @@ def doctor(as_json: bool) -> None:
         sys.exit(Exit.PROBLEM)
 
 
-@command("lab build", "lab build --force", "lab build wrk2", "lab build wrk2 --source wrk2.tar.gz")
+@command("lab build", "lab build --force", "lab build wrk2", "lab build wrk2 --source wrk2")
 @click.argument("tool", required=False, type=click.Choice(["wrk2"]))
-@click.option("--source", metavar="DIR|URL", help="Where wrk2 is copied from: a clone, a folder, a tarball, or a URL.")
+@click.option(
+    "--source", metavar="DIR|URL", help="Where wrk2 is copied from: a clone, a folder, or the URL of a clone."
+)
 @click.option("--force", is_flag=True, help="Build even when nothing changed.")
 @JSON
 def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> None:

@@ -27,7 +27,6 @@ from runners.audit.listing import plain
 from runners.cli import planned
 from runners.cli.planned import PlannedRun
 from runners.design.experiment import SHARES
-from runners.design.objective import ChangeLimit
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
 from runners.execution.campaign import Ended, Job, Lines, Results, carry_out, plan_lines
@@ -55,8 +54,6 @@ if TYPE_CHECKING:
     from runners.fleet.workers import Fleet
 
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
-FEWEST_RUNS, MOST_RUNS = 3, 10  # of a target that is compared with kept runs
-COMPARED_SEE = 0.02
 
 
 def measure(run: PlannedRun) -> RunFolder:
@@ -106,38 +103,6 @@ def compare_with_revision(
     with at_revision(file, revision, RUNS.with_name("revisions")) as earlier:
         pair = {"a": f"{AS_TARGET}{earlier.path}", "b": f"{AS_TARGET}{file.path}"}
         return measure(planned.comparison({**given, **pair}, resume))
-
-
-def compare_with_runs(
-    given: Mapping[str, object],
-    target: Path,
-    baseline: Path,
-    limits: Sequence[ChangeLimit],
-    despite: Sequence[str] = (),
-) -> tuple[Judgement, ...]:
-    """Load a target as the kept runs of `lab load` in a folder were; judge the change by limits. Raises PlanError."""
-    paths = [baseline] if (baseline / "manifest.json").exists() else sorted(baseline.iterdir())
-    manifests = {run: run.manifest() for run in map(RunFolder, paths) if (run.path / "manifest.json").exists()}
-    kept = [
-        run
-        for run, manifest in manifests.items()
-        if (manifest.get("experiment"), manifest.get("status")) == (LOAD.number, "complete")
-    ]
-    if not kept:
-        cause = "it holds no complete run of `lab load`"
-        raise PlanError(f"--baseline {baseline}", cause, "keep some: LAB_RUNS=FOLDER lab load --target …")
-    left = [read_run(run) for run in kept]
-    parameters = {**manifests[kept[-1]]["parameters"], **given, "setting": f"{AS_TARGET}{target.resolve()}"}
-    if not parameters.get("rate_rps"):  # the rate that they chose, not one of its own
-        parameters["rate_rps"] = round(next((facts.offered_rps(step) for run in left for step in run.find()), 0))
-    load = planned.load(parameters)
-    try:
-        own = [measure(load) for _ in range(min(MOST_RUNS, max(FEWEST_RUNS, len(kept))))]
-    except KeyboardInterrupt as interrupt:  # one of several runs: to resume it alone would compare nothing
-        raise KeyboardInterrupt("nothing was compared; the same command measures all runs anew") from interrupt
-    right = [read_run(run) for run in own]
-    _refuse_other_conditions(left, right, despite)
-    return judge(compare_runs(left, right, COMPARED_SEE), limits)
 
 
 def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:

@@ -17,8 +17,7 @@ NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
 #: Headers whose value is a secret: only their variable's name may stand in the file.
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 PLACEHOLDERS = ("{key}", "{counter}")
-PORT, SOCKET, DATA, HOST = "{port}", "{socket}", "{data}", "{host}"
-UNIX = "unix:"
+PORT, DATA, HOST = "{port}", "{data}", "{host}"
 #: Where servers listen unless they are to be reached from other hosts.
 LOOPBACK = "127.0.0.1"
 #: The longest body that stands in the file itself: it goes to the generator by its command line.
@@ -109,10 +108,7 @@ class Target(Struct, frozen=True):
     name: Annotated[Name, Meta(description="what reports call it: 40 small letters, digits, '.', '_' and '-' at most")]
     url: Annotated[
         str,
-        Meta(
-            pattern="^(https?://|unix:.)",
-            description="where it responds: http://127.0.0.1:8080, {port} for a free one; or unix:PATH, unix:{socket}",
-        ),
+        Meta(pattern="^https?://", description="where it responds: http://127.0.0.1:8080; {port} for a free one"),
     ]
     workloads: Annotated[
         dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name: {get: {path: /}}")
@@ -181,22 +177,16 @@ def address_of(url: str) -> SplitResult | None:
 def _contradictions(target: Target) -> Iterator[Fault]:
     url, ready, command = target.url, target.ready, target.command
     address = address_of(url.replace(PORT, "1").replace(HOST, LOOPBACK))
-    if url.startswith(UNIX):
-        if target.pprof:
-            yield ("pprof",), "it is asked for at a port, and this server has a socket", "leave it out"
-    elif address is None:
+    if address is None:
         yield ("url",), NO_ADDRESS, ""
     elif address.path.strip("/") or address.query or address.fragment or address.username is not None:
         yield ("url",), "it has more than scheme, host and port", ""
     if command is not None and not command:
         yield ("command",), "it is empty", ""
     given = (*(command or ()), *(value for value in target.environment.values() if isinstance(value, str)))
-    for mark in (PORT, SOCKET):
-        if any(mark in text for text in given) != (mark in url):
-            cause = f"{mark} in it and in command or environment need each other"
-            yield ("url",), cause, f"write {mark} in both, or in none"
-    if SOCKET in url and url != UNIX + SOCKET:
-        yield ("url",), "{socket} is a whole path", "write unix:{socket}"
+    if any(PORT in text for text in given) != (PORT in url):
+        cause = f"{PORT} in it and in command or environment need each other"
+        yield ("url",), cause, f"write {PORT} in both, or in none"
     if PORT in url and ready is not None and ready.port is not None:
         remedy = "leave `ready` out: the url's port is looked at"
         yield ("ready", "port"), "the port is another one in each start", remedy
@@ -244,9 +234,8 @@ def _fill_faults(fill: Fill, target: Target) -> Iterator[Fault]:
     if fill.workload is None:
         if fill.keys:
             yield ("fill", "keys"), "a command makes its requests whole: keys don't reach it", "leave it out"
-        for mark in (PORT, SOCKET):
-            if any(mark in text for text in fill.command) and mark not in target.url:
-                yield ("fill", "command"), f"{mark} is in it and not in url", f"write {mark} in both, or in none"
+        if any(PORT in text for text in fill.command) and PORT not in target.url:
+            yield ("fill", "command"), f"{PORT} is in it and not in url", f"write {PORT} in both, or in none"
         return
     workload = target.workloads.get(fill.workload)
     if workload is None:

@@ -196,7 +196,7 @@ def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
     for file in targets:
         if paths.setdefault(file.name, file.path) != file.path:
             raise PlanError(f"target {file.name}", "both have this name", "give each its own `name`")
-        address = urlsplit(file.target.url).netloc or str(file.socket)
+        address = urlsplit(file.target.url).netloc
         if address in names and not file.repeatable:
             cause = f"both are at {address}, and they are compared while both are up"
             remedy = "give one of them another port, or write {port} for it, and {data} in place of a `data` folder"

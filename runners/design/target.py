@@ -1,7 +1,7 @@
 """Describe a server that is none of the lab's by its `target.yaml`: its workloads, its setting, its placeholders.
 
-`{port}`, `{socket}`, `{data}` and `{host}` stand for a free port, a Unix socket, an empty folder and the address to
-listen on, of each start. A secret is named (`{from: NAME}`) and read from the environment when it is used.
+`{port}`, `{data}` and `{host}` stand for a free port, an empty folder and the address to listen on, of each start. A
+secret is named (`{from: NAME}`) and read from the environment when it is used.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
-from urllib.parse import quote, urlunsplit
+from urllib.parse import urlunsplit
 
 import msgspec
 
 from runners.design import description
-from runners.design.description import HOST, LOOPBACK, PORT, SOCKET, UNIX, FromEnvironment, Target, TargetWorkload
+from runners.design.description import HOST, LOOPBACK, PORT, FromEnvironment, Target, TargetWorkload
 from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
 from runners.errors import PlanError
@@ -137,30 +137,21 @@ class TargetFile:
     @property
     def repeatable(self) -> bool:
         """Whether several of its processes can be up at once: they have ports of their own and share no data folder."""
-        return self.target.data is None and any(mark in self.target.url for mark in (PORT, SOCKET))
-
-    @property
-    def socket(self) -> Path | None:
-        """The Unix socket that it listens on; None for a port."""
-        url = self.target.url
-        return self.directory / url.removeprefix(UNIX) if url.startswith(UNIX) else None
+        return self.target.data is None and PORT in self.target.url
 
     @property
     def base_url(self) -> str:
-        """The URL that the generator takes; the path of a socket stands in the host's place."""
-        if self.socket is not None:
-            return f"http+unix://{quote(str(self.socket), safe='')}"
+        """The URL that the generator takes."""
         return self.target.url.rstrip("/")
 
-    def placed(self, port: int, data: Path, socket: Path, listen: str = LOOPBACK) -> TargetFile:
+    def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
         """Return the target with its placeholders filled in, for one start. Raises PlanError."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
 
         def filled(text: str) -> str:
-            text = text.replace(PORT, str(port)).replace(SOCKET, str(socket))
-            return text.replace(description.DATA, str(data)).replace(HOST, listen)
+            return text.replace(PORT, str(port)).replace(description.DATA, str(data)).replace(HOST, listen)
 
         target = self.target
         environment = {

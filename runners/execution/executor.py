@@ -53,10 +53,9 @@ from runners.storage.schema import FaultRecord, FillRecord, StepRecord, read_rec
 from runners.targets.base import Target, TargetGroup
 from runners.targets.external import build as build_target
 from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, NodeHost, RunningServer, ServerSpec, launch_nodes
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
 from runners.targets.lab_server import launch as launch_server
-from runners.toolchain.build import JDK17_MAIN, Workshop
-from runners.trial import machine
+from runners.toolchain.build import DIST, JDK17_DIST, JDK17_MAIN, Workshop
 from runners.trial.faults import happening, heads
 
 #: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
@@ -320,11 +319,10 @@ class Servers:
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
-        note: Callable[[str], None], node_hosts: Sequence[NodeHost] = (),
+        note: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._shop, self._folder, self._parameters, self.cpus = shop, folder, parameters, cpus
-        self._note, self._node_hosts = note, node_hosts
-        self.has_own = shop.servers is not None
+        self._shop, self._folder, self._parameters, self.cpus, self._note = shop, folder, parameters, cpus, note
+        self.has_own = bool(shop.server_sources)
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
@@ -337,8 +335,8 @@ class Servers:
         self._starts += 1
         if setting.target is not None:
             target = self._by_description(self._described(setting.target), setting.name)
-            if target.left_out:
-                self._note(f"{setting.name}: left out, as it can't give them: {words.listed(target.left_out)}")
+            left_out = words.listed(target.record().left_out)
+            self._note(f"{setting.name}: left out, as it can't give them: {left_out}")
         elif setting.engine == NOOP and not self.has_own:  # the crate's, which needs no JDK
             reference = self._shop.reference
             assert reference is not None, "the workshop has a JDK where there is none"
@@ -352,7 +350,7 @@ class Servers:
                 spec = replace(spec, port=0)
             if setting.processes > 1:
                 first = free_port(setting.processes)
-                target = launch_nodes(spec, range(first, first + setting.processes), self._node_hosts)
+                target = launch_nodes(spec, range(first, first + setting.processes))
             else:
                 target = launch_server(spec)
         self._up.append(target)
@@ -370,7 +368,7 @@ class Servers:
 
     def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
         folder = self._folder.server_folder(name) / f"start-{self._starts}"
-        return launch_target(file, folder, self.cpus, machine.taskset(), name, engine, self._listen)
+        return launch_target(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""
@@ -383,7 +381,7 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        jdk, server = self._shop.jdk_of(setting.jdk), self._shop.server
+        jdk = self._shop.jdk_of(setting.jdk)
         if jdk is None:
             remedy = f"install a JDK {setting.jdk}, then run again"
             raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
@@ -394,7 +392,7 @@ class Servers:
         port = int(self._parameters.get("port", 0))
         return ServerSpec(
             java=jdk.java,
-            class_path=server.jdk17_dist if own else server.dist,
+            class_path=JDK17_DIST if own else DIST,
             main_class=JDK17_MAIN if own else MAIN,
             engine=setting.engine,
             folder=home / f"start-{self._starts}",
@@ -403,7 +401,6 @@ class Servers:
             selectors=int(self._parameters.get("selectors", 0)),
             port=free_port(setting.nodes) if setting.nodes > 1 and not port else port,
             cpus=None if setting.all_cores else self.cpus,
-            taskset=machine.taskset(),
             server_flags=setting.server_flags,
             more_jvm_flags=setting.jvm_flags,
             subject=setting.name,

@@ -23,7 +23,7 @@ from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, judged, may_quote
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
 from runners.design.session import LOAD, Trial
-from runners.errors import MeasureError, ReadError, ServerError, ToolError
+from runners.errors import MeasureError, ReadError, ServerError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
 from runners.process.cpu_placement import compilers, compiling_anywhere
@@ -31,22 +31,14 @@ from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
-from runners.storage.schema import (
-    FillRecord,
-    StepRecord,
-    SweepRecord,
-    overlaid,
-    write_record,
-)
+from runners.storage.schema import FillRecord, StepRecord, overlaid, write_record
 from runners.targets.base import Jvm, Target
-from runners.targets.lab_server import check_filled, check_written, fill_by_hand
+from runners.targets.lab_server import check_filled, check_written
 from runners.toolchain.build import Workshop
-from runners.toolchain.tools import TRUEPACE
-from runners.trial import machine
-from runners.trial.activity import StallWitness, available
+from runners.trial.activity import available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
-from runners.trial.step import Instrument, measure_step, skipped, statistics, store_status
+from runners.trial.step import Instrument, measure_step, skipped, store_status
 from runners.trial.telemetry import disk_bytes, processes, rest_s
 
 FILL_CONNECTIONS = 8
@@ -66,7 +58,7 @@ def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepReco
         data_bytes=disk_bytes(server.data) if server.data else None,
     )
     store, process = store_status(server.status()), processes(server.pids)
-    return replace(record, fill=filled, store_after=store, statistics_after=statistics(server), process_after=process)
+    return replace(record, fill=filled, store_after=store, process_after=process)
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
@@ -96,9 +88,7 @@ class Measurement:
             self._generator(generator),
             Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
             generator_cpus,
-            machine.taskset(),
             Recorder(shop.java) if shop.java else None,
-            StallWitness(TRUEPACE.with_name("stall-witness")),
             send,
         )
         self._measure = measure_step
@@ -142,10 +132,9 @@ class Measurement:
                     record = self._measure(folder, server, load, instrument, profile, begin, show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
-                sweep = trial.sweep
                 planned = StepRecord(
                     label=label, role=trial.role, workload=trial.workload.name, round=trial.round,
-                    sweep=SweepRecord(**dataclasses.asdict(sweep), rest_s=sweep.rest_s) if sweep else None,
+                    sweep=trial.sweep,
                     rate_basis=trial.rate.basis if trial.rate else "", expected_status=trial.expected_status,
                 )  # fmt: skip
                 record = overlaid(record, planned, known, during.record(_start_us(folder) if trial.faults else None))
@@ -168,8 +157,7 @@ class Measurement:
         return self._shop.jdk_of(release) is not None
 
     def _generator(self, name: str) -> Generator:
-        available = generators(self._shop)
-        return available.get(name) or available["wrk2"]  # there is no workshop without either
+        return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
         """Return the instrument for a trial; the sentinel is always truepace's, since generators differ."""
@@ -192,30 +180,25 @@ class Measurement:
 
     def fill(self, server: Target, workload: Workload) -> None:
         """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing."""
-        if workload.fill_with is not None and self._shop.truepace is None:
-            raise ToolError("truepace", f"the fill of {server.subject} needs it", "install Rust, then `lab build`")
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
         text = f"fill {server.subject} with {words.several(keys, 'key')}"
         with self._progress.part(text, takes_s, in_plan_s=workload.fill_s()) as tick:
-            if self._shop.truepace is None:
-                fill_by_hand(server, keys, workload.filled_value_bytes)
-            else:
-                puts = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
-                sent, bound_s = workload.fill_with or puts, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS)
-                load = LoadSpec(
-                    server.url, sent.script, None, bound_s, connections=FILL_CONNECTIONS, requests=times * keys,
-                    script_arguments=sent.arguments,
-                )  # fmt: skip
-                folder = self._folder.begin_step(f"fill-{server.subject}")
-                own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
-                measured = measure_step(folder, server, load, own, tick=tick)
-                label, filled = f"{server.subject} fill", FillRecord(keys=keys)
-                record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-                if workload.rewrites:
-                    record = _at_rest(record, server, workload)
-                step = self._taken[folder.name] = self._keep(folder, record)
+            puts = dataclasses.replace(FILL, arguments=(str(keys), str(workload.filled_value_bytes)))
+            sent, bound_s = workload.fill_with or puts, max(FILL_BOUND_S, times * keys / FILL_LEAST_RPS)
+            load = LoadSpec(
+                server.url, sent.script, None, bound_s, connections=FILL_CONNECTIONS, requests=times * keys,
+                script_arguments=sent.arguments,
+            )  # fmt: skip
+            folder = self._folder.begin_step(f"fill-{server.subject}")
+            own = dataclasses.replace(self._instrument, recorder=None, generator=self._generator("truepace"))
+            measured = measure_step(folder, server, load, own, tick=tick)
+            label, filled = f"{server.subject} fill", FillRecord(keys=keys)
+            record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
+            if workload.rewrites:
+                record = _at_rest(record, server, workload)
+            step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
@@ -299,8 +282,6 @@ def warm_up(
     """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
-    # its throughput is not that of a server all of whose threads are pinned
-    known = replace(known, compiler_on_any_core=isinstance(server, Jvm))
     with _compiler_freed(server):
         while True:
             step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)

@@ -1,13 +1,12 @@
-"""Work of a fleet's hosts besides sending load: they measure a campaign's jobs, and run the nodes of a cluster.
+"""Measure a campaign's jobs on the hosts of a fleet.
 
 A result is complete or absent, however often its job was begun: its run folder comes back whole and is moved into
-place last. A node's data is kept as long as the run renews the lease of a task in its host's slot for a server.
+place last.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import os
 import secrets
@@ -17,28 +16,23 @@ import tarfile
 import tempfile
 import threading
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
 
 from runners.design.experiment import LISTEN, OF_HOST
-from runners.errors import LabError, MeasureError
+from runners.errors import MeasureError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Results, Watch
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
-from runners.process.supervisor import Child, start
+from runners.process.supervisor import start
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import log_tail
-from runners.targets.lab_server import ServerSpec, launch, secret_file
 
 #: A job that was lost with so many hosts is given up: it may be the cause.
 ATTEMPTS = 3
@@ -180,122 +174,3 @@ def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, mi
         raise failure
     done = tuple(outcomes[job.address] for job in jobs if job.address in outcomes)
     return Ended(done, tuple(job for job in jobs if job.address not in outcomes))
-
-
-_NODE_LOOK_S, _KEPT_WITHIN_S = 0.2, 20.0
-#: The nodes of this process, which is a worker, by the names of the runs' places on it.
-_kept: dict[str, _Kept] = {}
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A folder for a node, and the node's process while it runs."""
-
-    folder: Path
-    child: Child | None = None
-
-
-def _keep(name: str, lease: str) -> None:
-    """As a worker: keep a place for a node until nobody renews its lease."""
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="lab-node-") as folder:
-        kept = _kept[name] = _Kept(Path(folder))
-        try:
-            while not lease_over(lease, began):
-                time.sleep(_NODE_LOOK_S)
-        finally:
-            del _kept[name]
-            if kept.child is not None:
-                kept.child.stop()
-
-
-def _start(name: str, spec: ServerSpec, secret: str, again: str, _lease: str) -> dict[str, Any]:
-    """As a worker: start a node, on an empty store or `again` on its data; return its ready line."""
-    give_up = time.monotonic() + _KEPT_WITHIN_S
-    while name not in _kept:
-        if time.monotonic() > give_up:
-            raise MeasureError("a node's host", "its slot for a server is taken", "end what else uses the fleet")
-        time.sleep(_NODE_LOOK_S)
-    kept = _kept[name]
-    if kept.child is not None:
-        kept.child.stop()
-    data = kept.folder / "data"
-    if not again:
-        shutil.rmtree(data, ignore_errors=True)
-    flag = f"--cluster-secret-file={secret_file(kept.folder, secret)}"
-    own = dataclasses.replace(
-        spec, folder=kept.folder / f"start-{again}", data=data, server_flags=(*spec.server_flags, flag)
-    )
-    server = launch(own, under_load=bool(again))
-    kept.child = server.child
-    return server.ready
-
-
-def _end(name: str, at_once: bool, _lease: str) -> int:
-    """As a worker: stop or kill a node, but keep its data; return its exit code."""
-    kept = _kept.get(name)
-    if kept is None or kept.child is None:
-        return 0
-    if at_once:
-        kept.child.kill()
-    return kept.child.stop()
-
-
-@dataclass(slots=True)
-class FleetHost:
-    """A place for a node on a host of the fleet (a `NodeHost`), and once it has started the `Node` itself."""
-
-    fleet: Fleet
-    host: Host
-    url: str = ""
-    pid: int = 0
-    _name: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _halted: threading.Event = field(default_factory=threading.Event)
-    _keeping: threading.Thread | None = None
-    _ended: LabError | None = None
-
-    @property
-    def name(self) -> str:
-        return self.host.name
-
-    @property
-    def address(self) -> str:
-        return self.host.ip
-
-    @property
-    def seen_from(self) -> str:
-        return str(urlsplit(self.fleet.client.scheduler_comm.comm.local_address).hostname)
-
-    def start(self, spec: ServerSpec, secret: str, again: str) -> FleetHost:
-        if self._keeping is None:
-            self._keeping = threading.Thread(target=self._keep, name=f"node-{self.name}", daemon=True)
-            self._keeping.start()
-        if self._ended is not None:
-            raise self._ended
-        ready = self.fleet.run_on(self.host, "", self._halted, _start, self._name, spec, secret, again)
-        self.url, self.pid = f"http://{spec.listen}:{ready['port']}", int(ready["pid"])
-        return self
-
-    def _keep(self) -> None:
-        try:
-            self.fleet.run_on(self.host, SERVER, self._halted, _keep, self._name)
-        except LabError as error:
-            self._ended = error
-
-    def crash(self) -> None:
-        self._end(at_once=True)
-
-    def stop(self) -> int:
-        return self._end(at_once=False)
-
-    def _end(self, at_once: bool) -> int:
-        """Stop or kill the node, where its host still responds; return its exit code."""
-        with contextlib.suppress(LostHostError):
-            return self.fleet.run_on(self.host, "", threading.Event(), _end, self._name, at_once)
-        return 0
-
-    def close(self) -> None:
-        """Release the place on the host."""
-        self._halted.set()
-        if self._keeping is not None:
-            self._keeping.join()

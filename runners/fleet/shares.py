@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -28,12 +28,10 @@ from msgspec.structs import replace
 
 from runners.errors import MeasureError, ReadError
 from runners.generators.load import TICK_S, Generator, LoadOutcome, LoadSpec, Sender, run_load
-from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord
+from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, WitnessRecord
 from runners.storage.step_folder import StepFolder
-from runners.targets.lab_server import NodeHost
-from runners.toolchain.tools import TRUEPACE
 from runners.trial import machine
-from runners.trial.activity import StallWitness, watched_by
+from runners.trial.activity import stalls_watched
 from runners.trial.faults import parse_counters
 from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
@@ -99,8 +97,6 @@ class LocalSeat:
 
     name: str
     generator: Generator | None = None
-    cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Measure round trips to the servers by connecting a few times; on the loopback there is none."""
@@ -113,17 +109,10 @@ class LocalSeat:
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
         assert self.generator is not None, "the sender says which"
-        return send_share(order, self.generator, self.name, halted.is_set, self.cpus, self.taskset)
+        return send_share(order, self.generator, self.name, halted.is_set)
 
 
-def send_share(
-    order: Order,
-    generator: Generator,
-    host: str,
-    halted: Callable[[], bool],
-    cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
-) -> Part:
+def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool]) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.version:
         cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
@@ -132,16 +121,16 @@ def send_share(
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        witness = StallWitness(TRUEPACE.with_name("stall-witness")) if order.observed else None
+        watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
         before = segments()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watched_by(witness, folder.stalls) as watched:
+        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
                 if order.observed:
                     telemetry.sample(pid)
                 return not halted()
 
-            outcome = run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
+            outcome = run_load(generator, spec, folder, tick=tick)
         sent, repeated = (None if now is None or then is None else now - then
                           for now, then in zip(segments(), before, strict=True))  # fmt: skip
         if not folder.load_json.exists():
@@ -149,10 +138,9 @@ def send_share(
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
         record = ShareRecord(
             host=host,
-            generator=generator_record(generator, outcome, cpus),
+            generator=generator_record(generator, outcome, spec.cpus),
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
-            kept_up=report["generator"]["kept_up"],
             verdict=report["generator"]["verdict"],
             network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
             machine=machine.facts() if order.observed else {},
@@ -199,17 +187,15 @@ class SharedSender:
         spec: LoadSpec,
         folder: StepFolder,
         *,
-        cpus: Sequence[int] | None = None,
-        taskset: Path | None = None,
         tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
     ) -> LoadOutcome:
         """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
         if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, folder, cpus=cpus, taskset=taskset, tick=tick)
+            return run_load(generator, spec, folder, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats = [dataclasses.replace(seat, generator=generator, cpus=tuple(cpus) if cpus else None, taskset=taskset)
-                 if isinstance(seat, LocalSeat) else seat for seat in self.seats]  # fmt: skip
+        seats = [dataclasses.replace(seat, generator=generator) if isinstance(seat, LocalSeat) else seat
+                 for seat in self.seats]  # fmt: skip
         urls = [target.url for target in spec.targets] or [spec.url]
         looked = [seat.look(urls) for seat in seats]
         shares = list(_shares(spec, len(seats)))
@@ -219,7 +205,11 @@ class SharedSender:
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = [
                 Order.packed(
-                    dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3)),
+                    dataclasses.replace(
+                        share,
+                        start_unix_ns=start_ns + round(clock.offset_us * 1e3),
+                        cpus=spec.cpus if isinstance(seat, LocalSeat) else None,
+                    ),
                     generator.version,
                     observed=not isinstance(seat, LocalSeat),
                 )
@@ -280,26 +270,6 @@ def sending(generators: int) -> Iterator[Sender]:
 
     with workers.from_environment() as fleet:
         yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
-
-
-@contextmanager
-def node_hosts() -> Iterator[tuple[NodeHost, ...]]:
-    """Yield the hosts of the environment's fleet for nodes of a cluster, this machine last; none without a fleet.
-
-    A job that a host of the fleet measures has its nodes on that host alone, since the other hosts measure too.
-    """
-    if not os.environ.get(SCHEDULER_VARIABLE) or os.environ.get(WORKER_VARIABLE):
-        yield ()
-        return
-    from runners.fleet import hosts, workers  # as above
-
-    with workers.from_environment() as fleet:
-        places = [hosts.FleetHost(fleet, host) for host in fleet.hosts(workers.SERVER)]
-        try:
-            yield tuple(sorted(places, key=lambda place: place.address == place.seen_from))
-        finally:
-            for place in places:
-                place.close()
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:

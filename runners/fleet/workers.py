@@ -149,7 +149,7 @@ class Fleet:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
     def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
-        """Run `work` on a host, in its slot of a role if that is not empty, until it ends or is `halted`.
+        """Run `work` on a host, in its slot of a role, until it ends or is `halted`.
 
         `work` is given the name of its lease as its last argument, and must end soon after `lease_over`. Raises its
         exceptions, and LostHostError where host or scheduler is gone for longer than a lease lasts.
@@ -158,7 +158,7 @@ class Fleet:
         self.renew(host, lease)
         future: Future = self.client.submit(
             work, *arguments, lease, workers=[host.address], allow_other_workers=False,
-            resources={role: 1} if role else None, pure=False, retries=0, key=f"{work.__name__}-{lease}",
+            resources={role: 1}, pure=False, retries=0, key=f"{work.__name__}-{lease}",
         )  # fmt: skip
         changed, heard_s = threading.Event(), time.monotonic()
         future.add_done_callback(lambda _: changed.set())
@@ -332,13 +332,12 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
     return by_ssh([host.strip() for host in (hosts or "").split(",") if host.strip()], files)
 
 
-def environment(fleet: Fleet, host: Host | None = None) -> dict[str, str]:
-    """Return the variables by which a lab on a host finds its fleet; without a host, a lab on this machine."""
+def environment(fleet: Fleet, host: Host) -> dict[str, str]:
+    """Return the variables by which a lab on a host finds its fleet."""
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])
-    worker = host.address if host else ""
-    return {shares.SCHEDULER_VARIABLE: scheduler, shares.TLS_VARIABLE: files, shares.WORKER_VARIABLE: worker}
+    return {shares.SCHEDULER_VARIABLE: scheduler, shares.TLS_VARIABLE: files, shares.WORKER_VARIABLE: host.address}
 
 
 def from_environment() -> Fleet:

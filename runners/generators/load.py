@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -45,7 +45,7 @@ class LoadSpec:
     `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
     seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
     the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
-    what the second of three generators sends.
+    what the second of three generators sends. `cpus`: the cores that the generator is bound to.
     """
 
     url: str
@@ -64,6 +64,7 @@ class LoadSpec:
     share: tuple[int, int] | None = None
     start_unix_ns: int | None = None
     log_requests: bool = False
+    cpus: tuple[int, ...] | None = None
 
 
 class Generator(Protocol):
@@ -103,15 +104,13 @@ def run_load(
     spec: LoadSpec,
     folder: StepFolder,
     *,
-    cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
     """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
 
     `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
     """
-    command = pinned(generator.command(spec, folder), cpus, taskset)
+    command = pinned(generator.command(spec, folder), spec.cpus)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
     stopped_early = False
     with folder.console.open("wb") as out, folder.generator_stderr.open("wb") as err:
@@ -264,28 +263,24 @@ class Reference:
 
     path: Path
     version: str
-    kind: Literal["blocking", "epoll"]
-
-    @property
-    def name(self) -> str:
-        return self.kind
+    name: Literal["blocking", "epoll"]
 
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
-            f"reference client {self.kind}",
+            f"reference client {self.name}",
             spec,
             (spec.rate_rps is None, "it can't send in closed loop"),
             (spec.script is not None, "it sends one fixed request and runs no script"),
             (spec.threads != 1, "it has one thread"),
-            (self.kind == "blocking" and spec.connections != 1, "it has one connection"),
+            (self.name == "blocking" and spec.connections != 1, "it has one connection"),
         )
         rate_rps = spec.rate_rps or 0.0  # a load without a rate was refused above
         return [
             shown(self.path),
-            *("--kind", self.kind, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
+            *("--kind", self.name, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
             *("-R", digits(rate_rps), "--warmup", f"{digits(spec.warmup_s)}s"),
             spec.url,
         ]

@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -206,11 +207,13 @@ def finished(
         return subprocess.CompletedProcess(command, code, *printed)
 
 
-def pinned(command: Sequence[str], cpus: Sequence[int] | None, taskset: Path | None) -> list[str]:
-    """Return `command` bound to `cpus` by taskset; unchanged without `cpus` or taskset."""
-    if not cpus or taskset is None:
+def pinned(command: Sequence[str], cpus: Sequence[int] | None) -> list[str]:
+    """Return `command` bound to `cpus` by taskset; unchanged without `cpus`. Raises ToolError without taskset."""
+    if not cpus:
         return list(command)
-    return [str(taskset), "-c", ",".join(map(str, cpus)), *command]
+    if (taskset := shutil.which("taskset")) is None:
+        raise ToolError("taskset", "it is not on PATH", "install util-linux, or name no cores")
+    return [taskset, "-c", ",".join(map(str, cpus)), *command]
 
 
 HOST = "127.0.0.1"

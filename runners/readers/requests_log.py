@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from runners import words
+from runners.design.session import Sweep
 from runners.errors import ReadError, why
 from runners.readers.console_report import rank
 from runners.readers.run import COLUMNS, frame
-from runners.storage.schema import SweepRecord
 
 MAGIC = b"LGREQS\x02\n"
 FATES = ("completed", "failed", "censored", "unsent")
@@ -161,7 +161,7 @@ LEVELS = {0.5: "p50_us", 0.9: "p90_us", 0.99: "p99_us", 0.999: "p999_us"}
 _REFUSED = 400  # from this status on
 
 
-def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: SweepRecord) -> pd.DataFrame:
+def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
     """Return the `rate_steps` frame of `requests` (see RequestsLog) and the `stalls` that the witness saw.
 
     The rests between the steps are left out. A request without a response took longer than any with one.

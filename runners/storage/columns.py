@@ -29,11 +29,11 @@ WINDOW = 1 << 24  # bytes
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a column is written.
+    """How a column is written: as whole numbers of `width` bytes, compressed to `bytes`.
 
-    `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: what its lowest number was before 1 was made
-    of it; 0 stands for a missing one. `base`: the column that is taken off, `before` that of the row before. `bytes`
-    long, `place` in the frame.
+    `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: the lowest number, which is written as 1; 0
+    is a missing one. `base`: the column that was subtracted, with `before` its value in the row before. `group`: the
+    column of texts by which rows were sorted. `delta`: differences of rows. `place`: of the column in the frame.
     """
 
     name: str

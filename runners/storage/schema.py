@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from runners.design.session import Sweep
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
@@ -48,7 +49,6 @@ class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is its first line, of JSON.
 
     `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile.
-    `node_hosts`: the hosts of a fleet with the other nodes of its cluster.
     """
 
     command: tuple[str, ...] = ()
@@ -57,7 +57,6 @@ class ServerRecord(Struct, frozen=True):
     jvm_flags: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     categories: dict[str, tuple[str, ...]] = {}
-    node_hosts: tuple[str, ...] = ()
 
 
 class StoreStatus(Struct, frozen=True):
@@ -73,7 +72,6 @@ class ProcessStatus(Struct, frozen=True):
 
     rss_anon_bytes: int | None = None
     rss_file_bytes: int | None = None
-    rss_shmem_bytes: int | None = None
     read_bytes: int | None = None
     written_bytes: int | None = None
 
@@ -83,8 +81,6 @@ class ProfileRecord(Struct, frozen=True):
 
     engine: str = ""
     version: str = ""
-    interval_ns: int | None = None
-    alloc_interval_bytes: int | None = None
     samples: dict[str, int] = {}
     settings: dict[str, Any] = {}
 
@@ -137,7 +133,6 @@ class ShareRecord(Struct, frozen=True):
     generator: GeneratorRecord = GeneratorRecord()
     offered_rps: float | None = None
     completed: int = 0
-    kept_up: bool | None = None
     verdict: str = ""
     began_us: float = 0.0
     clock: ClockRecord | None = None
@@ -145,15 +140,6 @@ class ShareRecord(Struct, frozen=True):
     machine: dict[str, Any] = {}
     witness: WitnessRecord | None = None
     stalled_ms: float | None = None
-
-
-class SweepRecord(Struct, frozen=True):
-    """The short rate steps of one load: `step_s` at a rate, then `rest_s` at `rest_rps`."""
-
-    rates: tuple[float, ...]
-    rest_rps: float
-    step_s: float
-    rest_s: float
 
 
 class SearchRecord(Struct, frozen=True):
@@ -219,7 +205,6 @@ class TargetRecord(Struct, frozen=True):
 
     name: str
     engine: str = ""
-    weight: float = 1.0
     cpu_s: float | None = None
     background_cpu_s: float | None = None
     background_by_role_s: dict[str, float] = {}
@@ -319,26 +304,22 @@ class StepRecord(Struct, frozen=True):
     ended: Ended = Ended.WHOLE
     expected_status: tuple[str, ...] = ()
     tries: int = 1
-    compiler_on_any_core: bool = False
     generator: GeneratorRecord = GeneratorRecord()
     shares: tuple[ShareRecord, ...] = ()
     server: ServerRecord = ServerRecord()
     server_log_tail: tuple[str, ...] = ()
     store_before: StoreStatus = StoreStatus()
     store_after: StoreStatus = StoreStatus()
-    statistics_after: dict[str, Any] = {}
     process_after: ProcessStatus = ProcessStatus()
     cluster_before: dict[str, Any] = {}
     cluster_after: dict[str, Any] = {}
     profiled: tuple[str, ...] = ()
     profiler: ProfileRecord = ProfileRecord()
     profiler_note: str | None = None
-    events_recorded: bool = False
-    events_note: str | None = None
     others: tuple[OtherProcess, ...] = ()
     witness: WitnessRecord | None = None
     ladder: LadderRecord | None = None
-    sweep: SweepRecord | None = None
+    sweep: Sweep | None = None
     interleaved: InterleavedRecord | None = None
     targets: tuple[TargetRecord, ...] = ()
     loop: LoopRecord = LoopRecord()

@@ -1,13 +1,14 @@
 """Stacks in the formats of other tools: pprof's, read and written, and speedscope's, written.
 
 pprof's is a gzipped protocol buffer with one table of strings; its fields have the numbers of pprof's `profile.proto`.
-Of a sample its stack and its first value, the number of samples, are kept.
+A sample is its stack and its first value, which counts samples; other values are left out.
 """
 
 from __future__ import annotations
 
 import gzip
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 MOST_BYTES = 256 << 20
@@ -22,24 +23,19 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
-        whole = list(_fields(data))
-        strings = [text.decode(errors="replace") for number, _, text in whole if number == 6]
-        names, locations = dict[int, str](), dict[int, list[int]]()
-        for number, _, body in whole:
-            numbers = {field: value for field, value, _ in _fields(body)} if number in (4, 5) else {}
-            if number == 5:
-                names[numbers[1]] = strings[numbers.get(2, 0)]
-            elif number == 4:
-                lines = [part for field, _, part in _fields(body) if field == 4]
-                locations[numbers[1]] = [
-                    {field: value for field, value, _ in _fields(line)}.get(1, 0) for line in lines
-                ]
-        for sample in (body for number, _, body in whole if number == 2):
-            values = _numbers(sample, 2)
+        _, profile = _message(data)
+        strings = [text.decode(errors="replace") for text in profile[6]]
+        names, frames_of = dict[int, str](), dict[int, list[str]]()
+        for numbers, _ in map(_message, profile[5]):
+            names[numbers[1][0]] = strings[(numbers[2] or [0])[0]]
+        for numbers, parts in map(_message, profile[4]):
+            frames_of[numbers[1][0]] = [names[line[1][0]] for line, _ in map(_message, parts[4])]
+        for numbers, parts in map(_message, profile[2]):
+            counts = _repeated(numbers[2], parts[2])
             # locations come leaf first, and the lines of one location innermost first
-            frames = [names[function] for place in _numbers(sample, 1) for function in locations[place]]
-            if frames and values and values[0] > 0:
-                yield frames[::-1], values[0]
+            frames = [name for place in _repeated(numbers[1], parts[1]) for name in frames_of[place]]
+            if frames and counts and counts[0] > 0:
+                yield frames[::-1], counts[0]
     except (IndexError, KeyError, zlib.error) as error:
         raise BadProfileError(f"it is no profile in pprof's format ({error!r})") from error
 
@@ -66,38 +62,37 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
     return gzip.compress(_field(1, kind) + bytes(samples) + bytes(tables) + table, mtime=0)
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the fields of a message: number, value of a number (else 0), bytes of a text or message (else none)."""
+def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
+    """Return the numbers of a message, and its texts, messages and packed numbers, both by field."""
+    numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):
         key, at = _read(data, at)
         kind = key & 7
         if kind == 0:
             value, at = _read(data, at)
-            yield key >> 3, value, b""
+            numbers[key >> 3].append(value)
         elif kind == 2:
             length, at = _read(data, at)
             if at + length > len(data):
                 raise BadProfileError("it is cut short")
-            yield key >> 3, 0, data[at : at + length]
+            parts[key >> 3].append(data[at : at + length])
             at += length
         elif kind in (1, 5):
             at += 8 if kind == 1 else 4
         else:
             raise BadProfileError(f"it has a field of kind {kind}")
+    return numbers, parts
 
 
-def _numbers(data: bytes, wanted: int) -> list[int]:
-    """Return the numbers of a repeated field, packed or one by one."""
-    values: list[int] = []
-    for _, value, packed in (field for field in _fields(data) if field[0] == wanted):
+def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
+    """Return the numbers of a repeated field, of which some may be packed."""
+    for part in packed:
         at = 0
-        while at < len(packed):
-            item, at = _read(packed, at)
-            values.append(item)
-        if not packed:
-            values.append(value)
-    return values
+        while at < len(part):
+            value, at = _read(part, at)
+            numbers.append(value)
+    return numbers
 
 
 def _read(data: bytes, at: int) -> tuple[int, int]:

@@ -39,10 +39,6 @@ class Target(Protocol):
     def log(self) -> Path: ...
     @property
     def data(self) -> Path | None: ...
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The parts of a report that this server can't give."""
-
     def status(self) -> dict[str, Any]:
         """Return its status, or nothing. Raises ServerError when it died, does not respond, or is another one."""
 
@@ -80,13 +76,6 @@ class Cluster(Protocol):
 
     def kill(self, place: int) -> None: ...
     def start_again(self, place: int) -> None: ...
-
-
-@runtime_checkable
-class StoreStatistics(Protocol):
-    """A store with counters of its own."""
-
-    def statistics(self) -> dict[str, Any]: ...
 
 
 def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
@@ -132,10 +121,6 @@ class TargetGroup:
     def data(self) -> Path | None:
         return None
 
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text for server in self.members.values() for text in server.left_out))
-
     def status(self) -> dict[str, Any]:
         """Check that every member is the server that was started; a group has no status in common."""
         for server in self.members.values():
@@ -155,7 +140,8 @@ class TargetGroup:
         return self._first.exit_code()
 
     def record(self) -> ServerRecord:
-        return ServerRecord(left_out=self.left_out)
+        left_out = (text for server in self.members.values() for text in server.record().left_out)
+        return ServerRecord(left_out=tuple(dict.fromkeys(left_out)))
 
     def stop(self) -> int:
         return max([server.stop() for server in self.members.values()], default=0)
@@ -173,8 +159,6 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def client(timeout_s: float, *, verify: bool = True, socket: Path | None = None) -> httpx.Client:
-    """Return a client that connects to the server, or to its Unix socket, without a proxy. Close it."""
-    if socket is not None:
-        return httpx.Client(timeout=timeout_s, transport=httpx.HTTPTransport(uds=str(socket)))
+def client(timeout_s: float, *, verify: bool = True) -> httpx.Client:
+    """Return a client that connects to the server without a proxy. Close it."""
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

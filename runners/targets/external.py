@@ -8,7 +8,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -18,7 +17,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from runners.design.description import LOOPBACK, PORT, SOCKET
+from runners.design.description import LOOPBACK, PORT
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.errors import LabError, PlanError, ServerError, ToolError
 from runners.process.supervisor import Child, free_port, pinned, start
@@ -35,17 +34,15 @@ _END_S = 0.2
 class RunningTarget:
     """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends.
 
-    `place`: the folder of the socket that `{socket}` stood for. `pprof_url`: where a Go server gives its own profile.
+    `pprof_url`: where a Go server gives its own profile.
     """
 
     child: Child | None = None
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
 
-    def __init__(
-        self, file: TargetFile, folder: Path, name: str, engine: str, place: tempfile.TemporaryDirectory[str] | None
-    ) -> None:
-        self.file, self.folder, self.engine, self.place = file, folder, engine, place
+    def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
+        self.file, self.folder, self.engine = file, folder, engine
         self.subject, self.url, self.data = name or file.name, file.base_url, file.data
         self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""
         self.log = folder / "server.log"
@@ -53,12 +50,6 @@ class RunningTarget:
     @property
     def pids(self) -> tuple[int, ...]:
         return (self.child.pid,) if self.child else ()
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """What no other server than the lab's own gives, and what one that ran already does not give either."""
-        unstarted = () if self.child else ("processor time and memory of its processes", "its output")
-        return ("log of a JVM", "counters of a store", *unstarted)
 
     def status(self) -> dict[str, Any]:
         """Check that its process lives and that its port is open; it has no status."""
@@ -85,15 +76,15 @@ class RunningTarget:
         return death_of(f"target {self.subject} (pid {self.child.pid})", self.child, self.log)
 
     def record(self) -> ServerRecord:
+        unstarted = () if self.child else ("processor time and memory of its processes", "its output")
+        left_out = ("log of a JVM", "counters of a store", *unstarted)
         categories = {str(name): patterns for name, patterns in self.file.target.categories.items()}
-        return ServerRecord(command=self.command, cpus=self.cpus, left_out=self.left_out, categories=categories)
+        return ServerRecord(command=self.command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
         """Stop it and all that it started, but not a server that ran already. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # {data}
-        if self.place is not None:
-            self.place.cleanup()
         return code
 
 
@@ -101,7 +92,6 @@ def launch(
     file: TargetFile,
     folder: Path,
     cpus: Sequence[int] | None = None,
-    taskset: Path | None = None,
     name: str = "",
     engine: str = EXTERNAL,
     listen: str = LOOPBACK,
@@ -114,20 +104,17 @@ def launch(
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
     own_data.mkdir(parents=True, exist_ok=True)
-    # a run's folder may fill the hundred letters that the path of a socket has room for
-    place = tempfile.TemporaryDirectory(prefix="lab-") if SOCKET in file.target.url else None
-    own_socket = Path(place.name if place else "", "socket")
-    file = file.placed(free_port() if PORT in file.target.url else 0, own_data, own_socket, listen)
+    file = file.placed(free_port() if PORT in file.target.url else 0, own_data, listen)
     target = file.target
     environment = {**os.environ, **resolved(target.environment)}
-    running = RunningTarget(file, folder, name, engine, place)
+    running = RunningTarget(file, folder, name, engine)
     if target.command is not None:
         own = cores_of(file) or cpus
         require_directory(file)
         require_free(file)
         _empty(file)
-        running.command = tuple(pinned(target.command, own, taskset))
-        running.cpus = tuple(own) if own and taskset else None
+        running.command = tuple(pinned(target.command, own))
+        running.cpus = tuple(own) if own else None
         with running.log.open("wb") as log:
             streams: dict[str, Any] = {"stdout": log, "stderr": log, "stop_signal": target.stop_signal}
             try:
@@ -175,7 +162,7 @@ def _run_to_end(
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError for a folder elsewhere, if only by a link, and for the target's own."""
+    """Empty the data folder. Raises PlanError for one that lies elsewhere, by a link too, or holds the description."""
     if file.data is None:
         return
     data = file.data.resolve()
@@ -219,9 +206,8 @@ def _ready(running: RunningTarget) -> bool:
         return False
     if ready and ready.url:
         # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False, socket=file.socket) as http:
-            base = "http://localhost" if file.socket is not None else running.url
-            return http.get(base + ready.url, headers=resolved(file.target.headers)).status_code == ready.status
+        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False) as http:
+            return http.get(running.url + ready.url, headers=resolved(file.target.headers)).status_code == ready.status
         return False
     return is_open(file, ready.port if ready else None)
 

@@ -12,16 +12,14 @@ import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
-import msgspec
 
-from runners.errors import MeasureError, PlanError, ServerError
+from runners.errors import MeasureError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
@@ -59,7 +57,6 @@ class ServerSpec:
     selectors: int = 0
     port: int = 0
     cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
     main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
@@ -94,13 +91,11 @@ class ServerSpec:
             *("--engine", self.engine), *("--data", shown(self.data)), *("--host", self.listen),
             *("--port", str(self.port)), *selectors_flag, *self.server_flags,
         ]  # fmt: skip
-        return pinned(java, self.cpus, self.taskset)
+        return pinned(java, self.cpus)
 
 
 class RunningServer:
     """A server that was ready when this was made. `ready` is its first line, parsed."""
-
-    left_out: tuple[str, ...] = ()
 
     def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
         self.spec, self.child, self.ready, self.command = spec, child, ready, command
@@ -137,14 +132,6 @@ class RunningServer:
             cause = f"another server responds here (instance {status.get('instance')}, not {self.ready['instance']})"
             raise ServerError(self.url, cause, "stop that one, or let the lab choose a free port (port=0)")
         return status
-
-    def statistics(self) -> dict[str, Any]:
-        """GET /v0/stats: the store's counters; empty where it has none or does not respond."""
-        with contextlib.suppress(httpx.HTTPError, ValueError), client(STATUS_TIMEOUT_S) as http:
-            response = http.get(f"{self.url}/v0/stats")
-            counters: Any = response.json() if response.status_code == httpx.codes.OK else {}
-            return counters if isinstance(counters, dict) else {}
-        return {}
 
     def death(self) -> ServerError:
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
@@ -214,121 +201,54 @@ def launch(
     return RunningServer(spec, child, ready, tuple(arguments))
 
 
-class Node(Protocol):
-    """A node of a cluster that is ready, on this machine or another."""
-
-    @property
-    def url(self) -> str: ...
-    @property
-    def pid(self) -> int: ...
-    def crash(self) -> None:
-        """Kill it; its data stay."""
-
-    def stop(self) -> int:
-        """Stop it cleanly. May be called twice."""
-
-
-class NodeHost(Protocol):
-    """Another machine, which can run one node. `seen_from`: the address by which it reaches this machine."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def address(self) -> str: ...
-    @property
-    def seen_from(self) -> str: ...
-    def start(self, spec: ServerSpec, secret: str, again: str) -> Node:
-        """Start a node on an empty store or, under the name `again`, on the data that it left. Raises LabError."""
-
-
 class RunningNodes(RunningServer):
-    """A cluster of processes, loaded and observed at its first node.
+    """A cluster of processes, loaded and observed at its first node."""
 
-    `starts`: functions that start a node again under a name, one a node. `hosts`: names of the other nodes' hosts.
-    """
-
-    def __init__(
-        self, first: RunningServer, others: list[Node], starts: Sequence[Callable[[str], Node]], hosts: tuple[str, ...]
-    ) -> None:
+    def __init__(self, nodes: list[RunningServer]) -> None:
+        first = nodes[0]
         super().__init__(first.spec, first.child, first.ready, first.command)
-        self.others, self._starts, self._hosts, self._again = others, starts, hosts, 0
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All nodes in their order; the first is the one that is loaded."""
-        return [self, *self.others]
-
-    def record(self) -> ServerRecord:
-        return msgspec.structs.replace(super().record(), node_hosts=self._hosts)
+        self.nodes = nodes
 
     def kill(self, place: int) -> None:
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
         """Start a node other than the first, which must have ended, on its port and data. Raises ServerError."""
-        self.others[place - 1].stop()
-        self._again += 1
-        self.others[place - 1] = self._starts[place](f"again-{self._again}")
+        ended = self.nodes[place]
+        ended.stop()
+        spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")
+        self.nodes[place] = launch(spec, under_load=True)
 
     def stop(self) -> int:
         """Stop every node cleanly, the first one last. May be called twice."""
         with contextlib.ExitStack() as stopping:
-            stopping.callback(RunningServer.stop, self)
-            for node in self.others:
+            for node in self.nodes:
                 stopping.callback(node.stop)
         return self.child.stop()
 
 
-def secret_file(folder: Path, secret: str) -> Path:
-    """Write the secret by which the nodes of a cluster recognise each other's requests; return its file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "cluster-secret"
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-        file.write(secret)
-    return path
-
-
-def launch_nodes(spec: ServerSpec, ports: Sequence[int], hosts: Sequence[NodeHost] = ()) -> RunningNodes:
+def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
     """Start one node a port, with folders of their own below those of `spec`; if one fails, all are stopped.
 
-    The first is on this machine, the others on `hosts` if there are any. Raises PlanError where these are too few.
+    The nodes recognise each other's requests by a secret in a file.
     """
-    if hosts and len(hosts) < len(ports) - 1:
-        cause = f"{len(hosts)} hosts have a slot for a server, {len(ports) - 1} are wanted for the other nodes"
-        raise PlanError("the fleet", cause, "start more workers, or measure on one machine")
-    elsewhere = hosts[: len(ports) - 1]
-    addresses = [elsewhere[0].seen_from, *(host.address for host in elsewhere)] if elsewhere else [HOST] * len(ports)
-    urls = [f"http://{address}:{port}" for address, port in zip(addresses, ports, strict=True)]
-    secret = secrets.token_hex(32)
-    here = f"--cluster-secret-file={shown(secret_file(spec.data, secret))}"
-    starts: list[Callable[[str], Node]] = []
-    for place, (address, port, url) in enumerate(zip(addresses, ports, urls, strict=True), start=1):
-        flags = (*spec.server_flags, f"--topology={','.join(urls)}", f"--self={url}")
-        home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
-        own = dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags, listen=address)
-        if place > 1 and elsewhere:
-            starts.append(partial(elsewhere[place - 2].start, own, secret))
-        else:
-            starts.append(partial(_started_here, dataclasses.replace(own, server_flags=(*flags, here))))
+    urls = [f"http://{HOST}:{port}" for port in ports]
+    spec.data.mkdir(parents=True, exist_ok=True)
+    secret = spec.data / "cluster-secret"
+    secret.unlink(missing_ok=True)
+    secret.touch(0o600)
+    secret.write_text(secrets.token_hex(32), encoding="ascii")
+    common = (*spec.server_flags, f"--topology={','.join(urls)}", f"--cluster-secret-file={shown(secret)}")
+    nodes: list[RunningServer] = []
     with contextlib.ExitStack() as stopping:
-        up: list[Any] = []
-        for start_node in starts:
-            up.append(start_node(""))
-            stopping.callback(up[-1].stop)
+        for place, (port, url) in enumerate(zip(ports, urls, strict=True), start=1):
+            home, data = spec.folder / f"node-{place}", spec.data / f"node-{place}"
+            flags = (*common, f"--self={url}")
+            own = dataclasses.replace(spec, folder=home, data=data, port=port, server_flags=flags, listen=HOST)
+            nodes.append(launch(own))
+            stopping.callback(nodes[-1].stop)
         stopping.pop_all()
-    return RunningNodes(up[0], up[1:], starts, tuple(host.name for host in elsewhere))
-
-
-def _started_here(spec: ServerSpec, again: str) -> RunningServer:
-    return launch(dataclasses.replace(spec, folder=spec.folder / again), under_load=bool(again))
-
-
-def fill_by_hand(server: Target, keys: int, value_bytes: int) -> None:
-    """PUT ids 1..keys one after the other, for machines without truepace: wrk2 can't count."""
-    with client(FILL_TIMEOUT_S) as http:
-        for key in range(1, keys + 1):
-            http.put(f"{server.url}/v0/entity?id={key}", content=b"v" * value_bytes).raise_for_status()
+    return RunningNodes(nodes)
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:

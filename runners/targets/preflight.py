@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runners.design.description import PORT, SOCKET, FromEnvironment
+from runners.design.description import PORT, FromEnvironment
 from runners.design.target import TargetFile
 from runners.errors import PlanError, ServerError
 from runners.process.cpu_placement import usable_cpus
@@ -32,7 +32,7 @@ def check(file: TargetFile) -> None:
             if path is not None and not (file.path.parent / path).is_file():
                 where = f"{file.path}, key workloads.{name}.{key}"
                 raise PlanError(where, f"{path} is not there", "name a file, relative to this one")
-    placed = file.placed(0, Path("data"), Path("socket"))
+    placed = file.placed(0, Path("data"))
     if target.command is None:
         if target.ready is None and not is_open(placed):
             raise ServerError(f"target {file.name}", f"nothing listens on {target.url}", "start it, then run again")
@@ -45,7 +45,7 @@ def check(file: TargetFile) -> None:
         where = f"{file.path}, key command"
         raise PlanError(where, f"{program} is no program that is there", "name one on PATH, or by its path")
     cores_of(file)
-    if PORT not in target.url and SOCKET not in target.url:
+    if PORT not in target.url:
         require_free(placed)
 
 
@@ -56,7 +56,7 @@ def require_directory(file: TargetFile) -> None:
 
 
 def require_free(file: TargetFile) -> None:
-    """Raise ServerError where something listens on the port or socket of a target that is to be started."""
+    """Raise ServerError where something listens on the port of a target that is to be started."""
     if is_open(file):
         cause = f"something listens on {file.target.url} before it was started"
         raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
@@ -90,15 +90,9 @@ def cores_of(file: TargetFile) -> tuple[int, ...]:
 
 
 def is_open(file: TargetFile, port: int | None = None) -> bool:
-    """Return whether a target's socket or port, or another port of its host, accepts a connection."""
-    with contextlib.suppress(OSError):
-        if file.socket is not None and port is None:
-            with socket.socket(socket.AF_UNIX) as connection:
-                connection.settimeout(QUESTION_S)
-                connection.connect(str(file.socket))
-        else:
-            address = urlsplit(file.target.url)
-            host, own_port = address.hostname or "127.0.0.1", address.port or _PORTS[address.scheme]
-            socket.create_connection((host, port or own_port), timeout=QUESTION_S).close()
+    """Return whether a target's port, or another port of its host, accepts a connection."""
+    address = urlsplit(file.target.url)
+    host, own_port = address.hostname or "127.0.0.1", address.port or _PORTS[address.scheme]
+    with contextlib.suppress(OSError), socket.create_connection((host, port or own_port), timeout=QUESTION_S):
         return True
     return False

@@ -10,14 +10,13 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from runners.errors import LabError, ToolError
+from runners.errors import ToolError
 from runners.process.supervisor import start
 from runners.toolchain import tools
 
@@ -41,18 +40,9 @@ SAID_EVERY_S = 10.0
 _NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
 _MAVEN = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
+_CARGO = ("cargo", "install Rust (rustup)")
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerBuild:
-    """Built servers: class path folders, the profiler's jars, and a hash of the sources."""
-
-    dist: Path
-    profiler_jars: Path
-    source_hash: str
-    jdk17_dist: Path = JDK17_DIST
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
@@ -175,8 +165,11 @@ def _build(
         stamp.write_text(wanted)
 
 
-def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
-    """Build server-java with Maven unless it is built from these very sources by this JDK. Raises ToolError."""
+def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
+    """Build server-java with Maven unless it is built from these very sources by this JDK; return their hash.
+
+    Raises ToolError.
+    """
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -190,7 +183,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> ServerBuild:
         run_build("server-java", command, tools.SERVER_JAVA, environment, remedy, log, say, maven_stage)
 
     _build(SERVER_STAMP, f"{sources} {jdk.version}", (DIST, JDK17_DIST, PROFILER_JARS), _MAVEN, package, say, force)
-    return ServerBuild(DIST, PROFILER_JARS, sources)
+    return sources
 
 
 def fetch_profiler(say: Say) -> Path:
@@ -228,38 +221,30 @@ def build_truepace(say: Say, force: bool = False) -> Path:
         remedy, stage = "read the lines above; Rust 1.88 or newer is needed", partial(cargo_stage, crate / "Cargo.lock")
         run_build("truepace", command, crate, dict(os.environ), remedy, LOADGEN_STAMP.with_suffix(".log"), say, stage)
 
-    tool = ("cargo", "install Rust (rustup), or run `lab build wrk2` and then with -p generator=wrk2")
-    _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), tool, compile_crate, say, force)
+    _build(LOADGEN_STAMP, present_loadgen_sources(), (tools.TRUEPACE,), _CARGO, compile_crate, say, force)
     return tools.TRUEPACE
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. A generator is None where it was not found.
+    """The tools of one run. wrk2 and wrk are None where they were not found.
 
-    `servers` is None for a run on other servers than the lab's; so is `java` then, unless a JVM may be profiled.
-    `reference`: the crate's program of reference clients and of a server that does nothing.
+    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers, which has no
+    `java` unless a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
     """
 
     java: tools.Jdk | None
-    servers: ServerBuild | None
-    truepace: tools.Tool | None
-    wrk2: tools.Tool | None
+    server_sources: str
+    truepace: tools.Tool
+    wrk2: tools.Tool | None = None
     wrk: tools.Tool | None = None
     reference: tools.Tool | None = None
     profiler_jars: Path | None = None
 
     @property
     def jdk(self) -> tools.Jdk:
-        """The JDK of the lab's servers. Raises ToolError where this run has none."""
+        """The JDK of the lab's servers. Raises ToolError where there is none."""
         return tools.require_jdk() if self.java is None else self.java
-
-    @property
-    def server(self) -> ServerBuild:
-        """The lab's servers. Raises ToolError where this run has none."""
-        if self.servers is None:
-            raise ToolError("the lab's own servers", "this run was begun without them", "begin one on an engine")
-        return self.servers
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
         """Return the JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
@@ -270,13 +255,13 @@ class Workshop:
         versions = {"python": platform.python_version(), "lab_sources": lab_source_hash()}
         if self.java is not None:
             versions["java"] = f"{self.java.version} ({self.java.vendor})"
-        if self.servers is not None:
-            versions["server_sources"] = self.servers.source_hash
+        if self.server_sources:
+            versions["server_sources"] = self.server_sources
         rustc = tools.find_tool("rustc")
         for name, tool in (("truepace", self.truepace), ("wrk2", self.wrk2), ("wrk", self.wrk), ("rustc", rustc)):
             if tool is not None:
                 versions[name] = tool.version
-        if self.truepace is not None and LOADGEN_STAMP.is_file():  # else the lab has not built it
+        if LOADGEN_STAMP.is_file():  # else the lab has not built the generator
             versions["loadgen_sources"] = LOADGEN_STAMP.read_text()
         return versions
 
@@ -292,35 +277,26 @@ def truepace_tool(path: Path) -> tools.Tool:
 def prepare(
     generator: str, say: Say, force: bool = False, own_servers: bool = True, profiled: bool = False
 ) -> Workshop:
-    """Find and build the tools. Raises ToolError without a JDK that the run needs, and without any generator.
+    """Find and build the tools. Raises ToolError without a JDK or a generator that the run needs.
 
     Without `own_servers` no JDK is needed where the crate's server that does nothing can take the place of `noop`.
     `profiled`: without `own_servers` too, where there is a JDK, the profiler is made ready for the target's JVM.
     """
     jdk = tools.require_jdk() if own_servers else None
-    server = build_server(jdk, say, force) if jdk is not None else None
     wrk2 = tools.find_wrk2()
-    truepace: tools.Tool | None = None
-    try:
-        truepace = truepace_tool(build_truepace(say, force))
-    except LabError as error:
-        if wrk2 is None:
-            cause = f"neither ours ({error.cause}) nor wrk2 is to be had"
-            raise ToolError("load generator", cause, error.remedy) from error
-        say(f"our load generator is not to be had ({error.cause}); wrk2 takes its place")
     if generator == "wrk2" and wrk2 is None:
         remedy = "run `lab build wrk2`, or put it on PATH, or take generator=truepace"
         raise ToolError("wrk2", "it was not found", remedy)
-    reference: tools.Tool | None = None
-    if truepace is not None and (path := truepace.path.with_name("truepace-reference")).exists():
-        reference = tools.Tool(path.name, path, truepace.version)
-    if jdk is None and (reference is None or sys.platform != "linux"):
+    truepace = truepace_tool(build_truepace(say, force))
+    path = truepace.path.with_name("truepace-reference")
+    reference = tools.Tool(path.name, path, truepace.version) if path.exists() else None
+    if jdk is None and reference is None:
         jdk = tools.require_jdk()
-        server = build_server(jdk, say, force)
-    jars = server.profiler_jars if server is not None else None
-    if server is None and profiled:
+    sources = build_server(jdk, say, force) if jdk is not None else ""
+    jars = PROFILER_JARS if sources else None
+    if jdk is None and profiled:
         try:
             jdk, jars = tools.require_jdk(), fetch_profiler(say)
         except ToolError as error:
             say(f"no profiler of JVMs: {error}")
-    return Workshop(jdk, server, truepace, wrk2, tools.find_wrk(), reference, jars)
+    return Workshop(jdk, sources, truepace, wrk2, tools.find_wrk(), reference, jars)

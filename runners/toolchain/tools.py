@@ -88,16 +88,12 @@ def _candidate_homes() -> Iterator[Path]:
         yield Path(home)
     if java := shutil.which("java"):
         yield Path(java).resolve().parent.parent
-    user = Path.home()
     for folder, pattern in (
         (Path("/usr/lib/jvm"), "*"),
         (Path("/usr/java"), "*"),
         (Path("/opt"), "*j*dk*"),
-        (Path("/Library/Java/JavaVirtualMachines"), "*/Contents/Home"),
-        (user / "Library/Java/JavaVirtualMachines", "*/Contents/Home"),
-        (Path("/opt/homebrew/opt"), "openjdk*/libexec/openjdk.jdk/Contents/Home"),
-        (user / ".sdkman/candidates/java", "*"),
-        (user / ".jdks", "*"),
+        (Path.home() / ".sdkman/candidates/java", "*"),
+        (Path.home() / ".jdks", "*"),
     ):
         if folder.is_dir():
             yield from sorted(folder.glob(pattern))

@@ -27,6 +27,7 @@ from runners.errors import LabError, MeasureError
 from runners.process.cpu_placement import COMPILER, usable_cpus
 from runners.process.supervisor import Child, cpu_time_ns, start, tree
 from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
+from runners.toolchain.tools import TRUEPACE
 
 #: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
 KEPT = 500
@@ -335,48 +336,42 @@ def _device(data: Path) -> str | None:
     return None
 
 
+STALL_WITNESS = TRUEPACE.with_name("stall-witness")
 READY = "ready"
 REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), or root; or run without it"
 
 
-@dataclass(frozen=True, slots=True)
-class StallWitness:
-    """The program that sees stalls of cores."""
+@contextlib.contextmanager
+def stalls_watched(
+    file: Path, cpus: Sequence[int] = (), program: Path = STALL_WITNESS
+) -> Iterator[list[WitnessRecord]]:
+    """Let the stall witness watch cores while the body runs, by default all that this process may use, if it may.
 
-    program: Path
-
-    @contextlib.contextmanager
-    def watch_if_allowed(self, cpus: Sequence[int], file: Path) -> Iterator[list[WitnessRecord]]:
-        """Watch cores while the body runs, where that is allowed; afterwards the file is complete.
-
-        The list holds the record then. Before, it holds one if nothing is watched, whose `note` says why.
-        """
-        records: list[WitnessRecord] = []
-        child: Child | None = None
-        try:
-            child = self._begin(cpus, file)
-        except LabError as refusal:
-            records.append(WitnessRecord(note=str(refusal)))
-        try:
-            yield records
-        finally:
-            if child is not None:
-                code = child.stop()
-                broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-                records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=tuple(cpus)))
-
-    def _begin(self, cpus: Sequence[int], file: Path) -> Child:
-        if not self.program.exists():
-            raise MeasureError("the stall witness", f"{self.program.name} is not built", "build truepace (cargo)")
-        command = [str(self.program), ",".join(map(str, cpus)), str(file)]
-        child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        line = child.stdout.readline().decode(errors="replace").strip()
-        if line != READY:
-            child.stop()
-            raise MeasureError("the stall witness", line.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
-        return child
+    Afterwards the file is complete, and the list holds the record. Before, it holds one if nothing is watched, whose
+    `note` says why.
+    """
+    cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
+    child: Child | None = None
+    try:
+        child = _witness(program, cores, file)
+    except LabError as refusal:
+        records.append(WitnessRecord(note=str(refusal)))
+    try:
+        yield records
+    finally:
+        if child is not None:
+            code = child.stop()
+            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
 
 
-def watched_by(witness: StallWitness | None, file: Path) -> contextlib.AbstractContextManager[list[WitnessRecord]]:
-    """Watch the cores that this process may use while the body runs, as `watch_if_allowed`, if there is a witness."""
-    return witness.watch_if_allowed(usable_cpus(), file) if witness else contextlib.nullcontext([])
+def _witness(program: Path, cpus: Sequence[int], file: Path) -> Child:
+    if not program.exists():
+        raise MeasureError("the stall witness", f"{program.name} is not built", "build truepace (cargo)")
+    command = [str(program), ",".join(map(str, cpus)), str(file)]
+    child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    line = child.stdout.readline().decode(errors="replace").strip()
+    if line != READY:
+        child.stop()
+        raise MeasureError("the stall witness", line.removeprefix("stall-witness: ") or "it ended at once", REMEDY)
+    return child

@@ -79,15 +79,12 @@ class Freezer(_Planned):
                 return
             self._done.append(done)
 
-    def finish(self) -> tuple[FreezeRecord, ...]:
-        """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes."""
-        self.end()
-        return tuple(self._done)
-
     def record(self, start_unix_us: float | None) -> StepRecord:
+        """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes, and the window."""
+        self.end()
         window_us = start_unix_us or self.began_unix_us + self._lead_s * 1e6
         window = WindowRecord(start_unix_us=window_us, length_s=self._window_s)
-        return StepRecord(freezes=self.finish(), window=window)
+        return StepRecord(freezes=tuple(self._done), window=window)
 
 
 def stopped(child: Child, until_s: float) -> FreezeRecord | None:
@@ -142,13 +139,10 @@ class Outages(_Planned):
         self._ended.set()
         super().end()
 
-    def finish(self) -> OutageRecord:
+    def record(self, start_unix_us: float | None) -> StepRecord:
         """End it, and return the times so far."""
         self.end()
-        return self._record
-
-    def record(self, start_unix_us: float | None) -> StepRecord:
-        return StepRecord(outage=replace(self.finish(), start_unix_us=start_unix_us))
+        return StepRecord(outage=replace(self._record, start_unix_us=start_unix_us))
 
 
 def _now_us() -> float:
@@ -220,13 +214,11 @@ class TcpWatch(Happening):
         if self._before is None:
             self._before = self._counted()
 
-    def gained(self) -> dict[str, int]:
+    def record(self, start_unix_us: float | None) -> StepRecord:
         """Return the differences since `begin`; none where the kernel keeps no such counters."""
         before = self._before or {}
-        return {name: value - before[name] for name, value in self._counted().items() if name in before}
-
-    def record(self, start_unix_us: float | None) -> StepRecord:
-        return StepRecord(loop=replace(self._about, tcp=self.gained()))
+        gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
+        return StepRecord(loop=replace(self._about, tcp=gained))
 
     @staticmethod
     def _counted() -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -78,15 +79,10 @@ def facts() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def taskset() -> Path | None:
-    tool = tools.find_tool("taskset")
-    return tool.path if tool else None
-
-
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """Return cores for the server and for the generator, apart; None for both with one core, or without taskset."""
     cpus = usable_cpus()
-    if len(cpus) < 2 or taskset() is None:
+    if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
     return (cpus[0],), (cpus[1],)
 
@@ -139,12 +135,10 @@ def _toolchain() -> Iterator[Finding]:
         yield Finding(f"JDK >= {tools.REQUIRED_JDK}", None, error.remedy, fatal=tools.CHECKOUT)
     if tools.find_jdk(OLD_JDK, jdks) is None:
         yield Finding(f"JDK {OLD_JDK}", None, "optional: the published stages of experiment 02")
-    cargo, wrk2 = tools.find_tool("cargo"), tools.find_wrk2()
-    no_generator = cargo is None and wrk2 is None and not tools.TRUEPACE.exists()
     for name, tool, remedy, fatal in (
         ("Maven", tools.find_tool("mvn"), "install Maven 3.8 or newer", tools.CHECKOUT),
-        ("cargo", cargo, "install Rust (rustup) for our generator", no_generator),
-        ("wrk2", wrk2, "optional: a second generator, which `lab build wrk2` makes", False),
+        ("cargo", tools.find_tool("cargo"), "install Rust (rustup) for our generator", not tools.TRUEPACE.exists()),
+        ("wrk2", tools.find_wrk2(), "optional: a second generator, which `lab build wrk2` makes", False),
         ("wrk", tools.find_wrk(), "optional: the closed-loop peer", False),
     ):
         yield Finding(name, f"{tool.version} at {tool.path}") if tool else Finding(name, None, remedy, fatal)
@@ -156,9 +150,9 @@ def _machine() -> Iterator[Finding]:
     yield Finding("system", f"{about['os']}, kernel {about['kernel']}, clock source {about['clocksource']}")
     yield Finding("virtual machine", about["virtualised"] or "no")
     yield Finding("frequency governor", about["governor"] or "none shown by the kernel")
-    paranoid, restrict = about["perf_event_paranoid"], about["kptr_restrict"]
+    paranoid, restrict, taskset = about["perf_event_paranoid"], about["kptr_restrict"], shutil.which("taskset")
     for name, value, well, remedy in (
-        ("pinning", taskset() and "taskset", taskset(), "install util-linux; without it nothing is pinned"),
+        ("pinning", taskset and "taskset", taskset, "install util-linux; without it nothing is pinned"),
         ("perf_event_paranoid", paranoid, paranoid is not None and paranoid <= 1,
          "1 or less lets ordinary users profile the kernel's frames too"),
         ("kptr_restrict", restrict, True, ""),

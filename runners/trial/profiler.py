@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from runners.errors import MeasureError
 from runners.process.supervisor import finished
 from runners.storage.schema import ProfileRecord
@@ -118,7 +116,7 @@ class Profiler:
             self._write_timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
         for event in recorded:
             collapse(folder.timed_stacks, event, folder.collapsed(event))
-        return replace(record, interval_ns=spec.cpu_interval_ns, alloc_interval_bytes=spec.alloc_interval_bytes)
+        return record
 
     def _write_timed_stacks(
         self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path

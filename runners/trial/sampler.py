@@ -149,7 +149,7 @@ class PerfSampler(_ProgramSampler):
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
                 counts[stack] += 1
         data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
-        return _kept(counts, "perf cpu-clock", _version(self.program), spec, folder)
+        return _kept(counts, "perf cpu-clock", _version(self.program), folder)
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ class PySpySampler(_ProgramSampler):
             if stack and count.isdigit():
                 counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return _kept(counts, "py-spy", _version(self.program), spec, folder)
+        return _kept(counts, "py-spy", _version(self.program), folder)
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ class PprofSampler:
                 counts[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        return _kept(counts, "pprof", "", spec, folder)
+        return _kept(counts, "pprof", "", folder)
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -243,11 +243,10 @@ def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
 
 
-def _kept(counts: Counter[str], engine: str, version: str, spec: ProfileSpec, folder: StepFolder) -> ProfileRecord:
+def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
     """Write the samples of processor time by stack; return the record."""
     write_collapsed(counts, folder.collapsed(CPU))
-    samples = {CPU: counts.total()}
-    return ProfileRecord(engine=engine, version=version, interval_ns=spec.cpu_interval_ns, samples=samples)
+    return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 
 
 def _version(tool: Path) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, TargetRecord
-from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup, log_tail
-from runners.trial.activity import Activity, BackgroundClock, IdleThread, StallWitness, watched_by
+from runners.targets.base import Jvm, Target, TargetGroup, log_tail
+from runners.trial.activity import Activity, BackgroundClock, IdleThread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
@@ -36,9 +36,7 @@ class Instrument:
     generator: Generator
     profiler: Profiler | None
     cpus: tuple[int, ...] | None = None
-    taskset: Path | None = None
     recorder: Recorder | None = None
-    witness: StallWitness | None = None
     send: Sender = run_load
 
 
@@ -138,22 +136,20 @@ def measure_step(
     counters: dict[str, _Counters] = {}
     # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
     logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
-    load = dataclasses.replace(load, log_requests=logged)
-    events, profiling = _Events(folder, server, instrument), _Profiling(folder, server, instrument, profile)
+    load = dataclasses.replace(load, log_requests=logged, cpus=instrument.cpus)
+    profiling = _Profiling(folder, server, instrument, profile)
     with (
         _log_slices(logs),
-        events,
+        _events_recorded(folder, server, instrument.recorder),
         profiling,
         contextlib.closing(telemetry),
         activity,
         IdleThread(look) as looking,
-        watched_by(instrument.witness, folder.stalls) as watched,
+        stalls_watched(folder.stalls) as watched,
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
         try:
-            outcome = instrument.send(
-                instrument.generator, load, folder, cpus=instrument.cpus, taskset=instrument.taskset, tick=watch
-            )
+            outcome = instrument.send(instrument.generator, load, folder, tick=watch)
         except MeasureError as refusal:
             if server.ended_within(_ENDING_S):
                 raise server.death() from refusal
@@ -162,22 +158,22 @@ def measure_step(
         _record(server, load, instrument, outcome),
         store_before=store_status(before),
         cluster_before=before.get("cluster") or {},
-        events_recorded=isinstance(server, Jvm),
         others=activity.busiest(),
-        witness=watched[0] if watched else None,
+        witness=watched[0],
         targets=tuple(counters[target.name].end(target) for target in load.targets if target.name in counters),
     )
     if server.alive():
         after = server.status()
         window_ms = (int(outcome.started_unix_us / 1000 + load.warmup_s * 1000), outcome.ended_unix_us // 1000)
-        events.convert()
+        if instrument.recorder is not None and folder.causes_recording.exists():
+            with contextlib.suppress(MeasureError):
+                instrument.recorder.convert(folder.causes_recording, folder.events)
         record = replace(
             record,
             ended=Ended.INTERRUPTED if outcome.interrupted else Ended.WHOLE,
             invalid_reasons=("interrupted",) if outcome.interrupted else (),
             store_after=store_status(after),
             cluster_after=after.get("cluster") or {},
-            statistics_after=statistics(server),
             process_after=processes(tree(server.pids)),
             profiler=profiling.converted(window_ms),
         )
@@ -185,46 +181,30 @@ def measure_step(
         log = tuple(log_tail(server.log).splitlines())
         reason = f"the server died under load (exit code {server.exit_code()})"
         record = replace(record, ended=Ended.DIED, invalid_reasons=(reason,), server_log_tail=log)
-    return replace(record, events_note=events.note, profiled=profiling.events, profiler_note=profiling.note)
-
-
-def statistics(server: Target) -> dict[str, Any]:
-    """Return the counters of the server's store; empty for a store that has none."""
-    return server.statistics() if isinstance(server, StoreStatistics) else {}
+    return replace(record, profiled=profiling.events, profiler_note=profiling.note)
 
 
 def store_status(status: Mapping[str, Any]) -> StoreStatus:
     return msgspec.convert(status.get("store") or {}, StoreStatus)
 
 
-class _Events:
-    """The flight recorder's events, which can hold up a request; nothing without a recorder or a JVM.
+@contextlib.contextmanager
+def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
+    """Let the flight recorder of a JVM note what can hold up a request; where it refuses, do without.
 
-    A refusal is noted, not raised: latencies are worth having without them.
+    Latencies are worth having without these events.
     """
-
-    def __init__(self, folder: StepFolder, server: Target, instrument: Instrument) -> None:
-        self._folder, self._server, self._recorder = folder, server, instrument.recorder
-        self._pid = server.pid if isinstance(server, Jvm) else None
-        self.note: str | None = None
-
-    def _noted(self, act: Callable[[Recorder, int], None]) -> None:
-        if self._recorder and self._pid is not None and self.note is None:
-            try:
-                act(self._recorder, self._pid)
-            except MeasureError as refusal:
-                self.note = str(refusal)
-
-    def __enter__(self) -> None:
-        self._noted(lambda recorder, pid: recorder.start(pid))
-
-    def __exit__(self, *_: object) -> None:
-        if self._server.alive():
-            self._noted(lambda recorder, pid: recorder.stop(pid, self._folder.causes_recording))
-
-    def convert(self) -> None:
-        if self._folder.causes_recording.exists():
-            self._noted(lambda recorder, _pid: recorder.convert(self._folder.causes_recording, self._folder.events))
+    if recorder is None or not isinstance(server, Jvm):
+        yield
+        return
+    with contextlib.suppress(MeasureError):
+        recorder.start(server.pid)
+    try:
+        yield
+    finally:
+        if server.alive():
+            with contextlib.suppress(MeasureError):
+                recorder.stop(server.pid, folder.causes_recording)
 
 
 class _Profiling:
@@ -263,10 +243,10 @@ class _Profiling:
         return ProfileRecord()
 
 
-def generator_record(generator: Generator, outcome: LoadOutcome, cpus: Sequence[int] | None) -> GeneratorRecord:
+def generator_record(generator: Generator, outcome: LoadOutcome, cpus: tuple[int, ...] | None) -> GeneratorRecord:
     return GeneratorRecord(
         tool=generator.name, version=generator.version, command=outcome.command, exit_code=outcome.exit_code,
-        cpu_s=outcome.cpu_s, cpus=tuple(cpus) if cpus else None,
+        cpu_s=outcome.cpu_s, cpus=cpus,
     )  # fmt: skip
 
 

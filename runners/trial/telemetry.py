@@ -61,7 +61,7 @@ _LOOK_S = 0.1  # the counter is polled, for nothing signals that a process has s
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
 _PAGE_BYTES = 4096  # what most file systems give a file at least
 _FIELDS = {
-    "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes", "RssShmem": "rss_shmem_bytes",
+    "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes",
     "read_bytes": "read_bytes", "write_bytes": "written_bytes",
 }  # fmt: skip
 

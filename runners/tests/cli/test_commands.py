@@ -142,7 +142,7 @@ def test_an_example_of_every_command_runs_in_a_test() -> None:
 @pytest.fixture
 def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
-    workshop = Workshop(None, None, None, None)
+    workshop = Workshop(None, "", tools.Tool("truepace", folder / "truepace", "1"))
     monkeypatch.setattr(build, "prepare", lambda *_: workshop)
     monkeypatch.setattr(wrk2, "build_wrk2", lambda *_: tools.Tool("wrk2", folder / "wrk2", "wrk 4.0.0"))
     shutil.copy(ROOT / "README.md", "README.md")

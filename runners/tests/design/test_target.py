@@ -125,8 +125,6 @@ def test_a_secret_is_in_no_argument_and_no_manifest(tmp_path: Path, monkeypatch:
         ("name: a\n", "", "line 1", "missing required field `name`"),
         ("127.0.0.1:18501", "127.0.0.1:18501/api", "line 3, key url", "more than scheme"),
         ("127.0.0.1:18501", "127.0.0.1:99999", "line 3, key url", "no port"),
-        ("http://127.0.0.1:18501", "'unix:'", "line 3, key url", "regex"),
-        ("http://127.0.0.1:18501", "'unix:{socket}'", "line 3, key url", "{socket} in it and in command"),
         ("ready:", "data: ../elsewhere\nready:", "line 4, key data", "below `directory`"),
         ("ready:", "data: /\nready:", "line 4, key data", "below `directory`"),
         ("ready:", "data: .\nready:", "line 4, key data", "below `directory`"),
@@ -192,7 +190,7 @@ def test_a_fill_sends_each_key_once_and_belongs_to_every_workload(tmp_path: Path
 
 def test_the_port_of_a_start_reaches_the_command_of_its_fill(tmp_path: Path) -> None:
     text = LEAST.replace("18501", "{port}").replace("ready: {port: {port}}", "fill: {command: [x, '{port}']}")
-    placed = read(tmp_path, text).placed(1234, tmp_path, tmp_path)
+    placed = read(tmp_path, text).placed(1234, tmp_path)
     assert placed.target.fill is not None and placed.target.fill.command == ("x", "1234")
 
 
@@ -210,18 +208,6 @@ def test_the_schema_knows_every_key_and_is_printed() -> None:
     assert target["additionalProperties"] is False
     assert {"name", "command", "ready", "workloads", "headers"} <= set(target["properties"])
     assert set(target["required"]) == {"name", "url", "workloads"}
-
-
-def test_a_unix_socket_lies_in_the_folder_of_the_server_or_has_a_place_of_its_own(tmp_path: Path) -> None:
-    named = read(tmp_path, LEAST.replace("http://127.0.0.1:18501", "unix:run/app.sock"))
-    assert named.socket == tmp_path / "run" / "app.sock" and not named.repeatable
-    own = read(tmp_path, LEAST.replace("http://127.0.0.1:18501", '"unix:{socket}"').replace('"18501"', '"{socket}"'))
-    assert own.repeatable
-    placed = own.placed(0, tmp_path, Path("/tmp/a b/socket"))
-    assert placed.target.command == ("python3", "server.py", "/tmp/a b/socket")
-    assert placed.base_url == "http+unix://%2Ftmp%2Fa%20b%2Fsocket"
-    with pytest.raises(PlanError, match="key pprof"):
-        read(tmp_path, LEAST.replace("http://127.0.0.1:18501", "unix:a\npprof: /debug"))
 
 
 BOTH = LEAST.replace("get: {method: GET, path: /x}", "list: {path: /x}\n  put: {method: PUT, path: /x}")

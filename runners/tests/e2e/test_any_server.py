@@ -70,7 +70,7 @@ def test_an_example_carries_a_load(name: str, tmp_path: Path) -> None:
     _carries_a_load(_copied(name, tmp_path / name), tmp_path)
 
 
-#: Python's own server behind TLS with a certificate that nobody has signed, or on a Unix socket; it wants a token.
+#: Python's own server behind TLS with a certificate that nobody has signed; it wants a token.
 SECURED = """
 import http.server, os, socketserver, ssl, sys
 
@@ -87,42 +87,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-kind = socketserver.TCPServer if sys.argv[1].isdigit() else socketserver.UnixStreamServer
-class Server(socketserver.ThreadingMixIn, kind):
+class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     daemon_threads = True
     request_queue_size = 64
 
-if sys.argv[1].isdigit():
-    server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain("certificate.pem", "key.pem")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-else:
-    server = Server(sys.argv[1], Handler)
+server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain("certificate.pem", "key.pem")
+server.socket = context.wrap_socket(server.socket, server_side=True)
 server.serve_forever()
 """
 
 
-@pytest.mark.parametrize(
-    ("where", "url"),
-    [("{port}", "https://127.0.0.1:{port}"), ("{socket}", "unix:{socket}"), ("app.sock", "unix:app.sock")],
-    ids=["https", "socket", "own-socket"],
-)
-def test_https_and_unix_sockets_carry_a_load_with_a_token(
-    where: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_https_carries_a_load_with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAB_TEST_TOKEN", SECRET)
-    if url.startswith("https"):
-        if shutil.which("openssl") is None:
-            pytest.skip("openssl, which makes a certificate, is not on this machine")
-        made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-        command = ["openssl", *made.split(), "-keyout", "key.pem", "-out", "certificate.pem"]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl, which makes a certificate, is not on this machine")
+    made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    command = ["openssl", *made.split(), "-keyout", "key.pem", "-out", "certificate.pem"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     (tmp_path / "server.py").write_text(SECURED, encoding="utf-8")
     described = {
         "name": "secured",
-        "command": [sys.executable, "server.py", where],
-        "url": url,
+        "command": [sys.executable, "server.py", "{port}"],
+        "url": "https://127.0.0.1:{port}",
         "environment": {"TOKEN": {"from": "LAB_TEST_TOKEN"}},
         "headers": {"Authorization": {"from": "LAB_TEST_TOKEN", "prefix": "Bearer "}},
         "ready": {"url": "/health"},
@@ -209,7 +197,6 @@ def _carries_a_load(path: Path, tmp_path: Path) -> None:
     finally:
         server.stop()
     assert all(gone(pid) for pid in processes)
-    assert file.target.url != "unix:{socket}" or not Path(server.command[-1]).parent.exists()
 
 
 def _new_folder(root: Path, name: str) -> StepFolder:

@@ -16,7 +16,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import status_code_conformance
 
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
-from runners.toolchain.build import prepare
+from runners.toolchain.build import DIST, prepare
 from runners.toolchain.tools import SERVER_JAVA
 
 pytestmark = pytest.mark.e2e
@@ -38,9 +38,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     shop = prepare("truepace", print)
     folder: Path = tmp_path_factory.mktemp("fuzz")
     flags = ("--front", front, "--execution", execution)
-    running = launch(
-        ServerSpec(shop.jdk.java, shop.server.dist, "memory", folder / "server", folder / "data", server_flags=flags)
-    )
+    running = launch(ServerSpec(shop.jdk.java, DIST, "memory", folder / "server", folder / "data", server_flags=flags))
     yield running
     assert running.alive()
     assert running.status()["requests"]["failed"] == 0, running.spec.log.read_text()

@@ -58,10 +58,9 @@ def commands(shop: Workshop, url: str, report: Path) -> dict[str, list[str]]:
         for kind in ("blocking", "epoll"):
             made[kind] = [str(shop.reference.path), "--kind", kind, "-d1s", f"-R{RATE_RPS}", url]
     load = ["-t1", "-c2", "-d1s"]
-    if shop.truepace is not None:
-        # Bounded by its number, so that a busy machine leaves nothing unanswered.
-        bounded = [*load[:2], f"-n{RATE_RPS}", "--timeout", "10s"]
-        made["truepace"] = [str(shop.truepace.path), *bounded, f"-R{RATE_RPS}", "--json", str(report), url]
+    # Bounded by its number, so that a busy machine leaves nothing unanswered.
+    bounded = [*load[:2], f"-n{RATE_RPS}", "--timeout", "10s"]
+    made["truepace"] = [str(shop.truepace.path), *bounded, f"-R{RATE_RPS}", "--json", str(report), url]
     if shop.wrk2 is not None:
         made["wrk2"] = [str(shop.wrk2.path), *load, f"-R{RATE_RPS}", url]
     if shop.wrk is not None:

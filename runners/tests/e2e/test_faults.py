@@ -16,7 +16,7 @@ import pytest
 
 from runners.design.load import GET, PUT, Rate, Shape, Workload
 from runners.design.session import LOAD, Trial
-from runners.errors import LabError, MeasureError, ServerError
+from runners.errors import MeasureError, ServerError
 from runners.execution.measurement import Measurement
 from runners.execution.progress import Progress
 from runners.generators.load import LoadSpec, Truepace, run_load
@@ -25,7 +25,7 @@ from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.conftest import LAB, lab, report_again
 from runners.tests.execution.test_progress import Memory
 from runners.tests.waiting import LIMIT_S, left_in, working_in
-from runners.toolchain.build import Workshop, prepare
+from runners.toolchain.build import DIST, PROFILER_JARS, Workshop, prepare
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.telemetry import Telemetry
 
@@ -56,7 +56,7 @@ def server(shop: Workshop, tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def spec(shop: Workshop, folder: Path, port: int = 0) -> ServerSpec:
-    return ServerSpec(shop.jdk.java, shop.server.dist, "lsm", folder / "server", folder / "data", port=port)
+    return ServerSpec(shop.jdk.java, DIST, "lsm", folder / "server", folder / "data", port=port)
 
 
 def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
-    profiler = Profiler(shop.jdk, shop.server.profiler_jars, server.pid)
+    profiler = Profiler(shop.jdk, PROFILER_JARS, server.pid)
     with pytest.raises(MeasureError, match="did not start"):
         profiler.start(ProfileSpec(("cpu",), -5, 4096), StepFolder(tmp_path))
 
@@ -126,7 +126,6 @@ def test_an_error_in_a_lua_script_names_script_line_and_message(
 ) -> None:
     script = tmp_path / "broken.lua"
     script.write_text("request = function()\n  return no_such_function()\nend\n")
-    assert shop.truepace is not None
     truepace, broken = Truepace(shop.truepace.path, "1"), LoadSpec(server.url, script, 100.0, 1.0)
     with pytest.raises(MeasureError, match=r"broken\.lua, line 2: .*no_such_function"):
         run_load(truepace, broken, StepFolder(tmp_path))
@@ -195,16 +194,6 @@ def _goes_on(folder: RunFolder, runs: Path) -> None:
     refused = lab("run", "01", "--resume", str(folder.path), runs=runs)
     assert refused.returncode == 2 and "it is complete" in refused.stderr, refused.stderr
     assert not left_in(runs)
-
-
-def test_no_generator_at_all_is_said_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_cargo(*_: object) -> Path:
-        raise LabError("cargo", "it is not on PATH", "install Rust (rustup)")
-
-    monkeypatch.setattr("runners.toolchain.build.build_truepace", no_cargo)
-    monkeypatch.setattr("runners.toolchain.tools.find_wrk2", lambda: None)
-    with pytest.raises(LabError, match=r"neither ours .* nor wrk2.*install Rust"):
-        prepare("truepace", print)
 
 
 def test_a_killed_server_leaves_no_library_in_the_temporary_folder(shop: Workshop, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from runners.tests.e2e.disturbance import undisturbed
 from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
 from runners.tests.e2e.waking import waking
 from runners.tests.execution.test_progress import Memory
-from runners.toolchain.build import Workshop, prepare
+from runners.toolchain.build import DIST, Workshop, prepare
 from runners.trial import machine
 from runners.trial.faults import happening
 
@@ -58,8 +58,7 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("noop")
     cpus, _ = machine.pinning()
     spec = ServerSpec(
-        shop.jdk.java, shop.server.dist, "noop", folder / "server", folder / "data", cpus=cpus,
-        taskset=machine.taskset(),
+        shop.jdk.java, DIST, "noop", folder / "server", folder / "data", cpus=cpus,
     )  # fmt: skip
     running = launch(spec)
     yield running
@@ -81,7 +80,6 @@ def found(shop: Workshop, name: str) -> Generator:
 
 def capacity_rps(shop: Workshop, server: RunningServer) -> float:
     """What one connection achieves when each request follows the response to the last."""
-    assert shop.truepace is not None
     command = [str(shop.truepace.path), "-t1", "-c1", "-d1s", f"{server.url}/v0/entity?id=1"]
     console = read_console(subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout)
     assert console.requests_per_s

@@ -74,7 +74,7 @@ def _planted(folder: RunFolder, text: str) -> None:
     for step in folder.steps():
         record = json.loads(json.dumps(to_document(read_record(step))))
         record = {**_all(record, text), "profiled": record.get("profiled", [])}  # type: ignore[dict-item]
-        record |= {"profiler_note": text, "events_note": text, "server_log_tail": [text], "invalid_reasons": []}
+        record |= {"profiler_note": text, "server_log_tail": [text], "invalid_reasons": []}
         record["server"] = {"command": [text], "left_out": [text], "jvm_flags": [text], "ready": {"transport": text}}
         record["valid"] = step.name != "put-rocksdb"
         if not record["valid"]:

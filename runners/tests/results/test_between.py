@@ -17,14 +17,12 @@ from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import QUANTITIES, Reason, resolution, welch
 from runners.analysis.runs import differing, pairs
-from runners.cli import lab, work
-from runners.cli.planned import PlannedRun
+from runners.cli import lab
 from runners.cli.work import compare_folders
 from runners.errors import PlanError
 from runners.readers.reading import read_run
 from runners.report.comparison import lines
 from runners.storage.run_folder import RunFolder
-from runners.targets import preflight
 from runners.tests.fixtures.fake_run import RATES, make_run
 
 PROFILED = tuple(f"{workload}-{engine}-profiled" for workload in ("put", "get") for engine in ("rocksdb", "lsm"))
@@ -92,12 +90,18 @@ def test_groups_of_runs_give_a_verdict(tmp_path: Path) -> None:
     assert not decided(compare_folders(groups[0], [made(tmp_path).path for _ in range(3)], [], 0.02))
 
 
-def test_groups_are_compared_as_json(tmp_path: Path) -> None:
-    groups = [[made(tmp_path, engine).path for _ in range(2)] for engine in ("rocksdb", "lsm")]
-    sides = [
-        word for flag, group in zip(("--a", "--b"), groups, strict=True) for path in group for word in (flag, path)
+def sides(*engines: str, root: Path, count: int) -> list[str]:
+    """The options that name so many runs of each of two engines."""
+    return [
+        word
+        for flag, engine in zip(("--a", "--b"), engines, strict=True)
+        for _ in range(count)
+        for word in (flag, str(made(root, engine).path))
     ]
-    printed = CliRunner().invoke(lab, ["compare", "--json", *map(str, sides)])
+
+
+def test_groups_are_compared_as_json(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(lab, ["compare", "--json", *sides("rocksdb", "lsm", root=tmp_path, count=2)])
     put, get = json.loads(printed.stdout)
     assert (put["workload"], get["workload"]) == ("put", "get")
     assert put["a"] == "RocksDB" and put["b"] == "LSM" and put["runs"] == [2, 2] and put["verdicts"]
@@ -105,63 +109,20 @@ def test_groups_are_compared_as_json(tmp_path: Path) -> None:
     assert rows["p50_us"]["change"] < 0 and rows["p50_us"]["low"] <= rows["p50_us"]["change"] <= rows["p50_us"]["high"]
 
 
-#: Runs of `lab load` on a target, before and after it was changed: in the fixture LSM has the lower median.
-BEFORE, AFTER = "rocksdb", "lsm"
-
-
-def kept_load(root: Path, engine: str, target: Path) -> RunFolder:
-    folder = made(root, engine)
-    folder.update_manifest(experiment="load", parameters={"setting": f"target={target}", "rate_rps": 0})
-    return folder
-
-
-@pytest.fixture
-def target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A target whose server need not run."""
-    monkeypatch.setattr(preflight, "check", lambda _file: None)
-    path = tmp_path / "target.yaml"
-    path.write_text("name: mine\nurl: http://127.0.0.1:1\nworkloads: {put: {path: /}}\n")
-    return path
-
-
 @pytest.mark.parametrize(
-    ("engine", "limit", "code", "outcome"),
-    [(AFTER, "p50<-3%", 3, "failed"), (BEFORE, "p50>+60%", 0, "passed"), (AFTER, "errors>+1%", 0, "passed")],
+    ("engine", "limit", "code"), [("lsm", "p50<-3%", 3), ("rocksdb", "p50>+60%", 0), ("lsm", "errors>+1%", 0)]
 )
-def test_a_target_is_judged_against_a_folder_of_kept_runs(
-    engine: str, limit: str, code: int, outcome: str, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = tmp_path / "kept"
-    for _ in range(3):
-        kept_load(kept, BEFORE, target)
-    made(kept)  # a run of another kind is passed over
-    loaded = []
-
-    def load(run: PlannedRun) -> RunFolder:
-        loaded.append(run.parameters)
-        return kept_load(tmp_path / "own", engine, target)
-
-    monkeypatch.setattr(work, "measure", load)
-    words = ["compare", "--target", str(target), "--baseline", str(kept), "--fail-on", limit, "--json"]
-    printed = CliRunner().invoke(lab, words)
-    (judged,) = json.loads(printed.stdout)["limits"]
-    assert (judged["outcome"], printed.exit_code) == (outcome, code), printed.output
-    assert len(loaded) == 3, "as often as there are kept runs"
-    assert all(given["rate_rps"] == RATES["put"] and given["setting"] == f"target={target}" for given in loaded)
+def test_a_limit_on_runs_decides_the_exit_code(engine: str, limit: str, code: int, tmp_path: Path) -> None:
+    groups = sides("rocksdb", engine, root=tmp_path, count=3)  # in the fixture LSM has the lower median
+    printed = CliRunner().invoke(lab, ["compare", *groups, "--fail-on", limit])
+    assert printed.exit_code == code, printed.output
 
 
-def test_one_kept_run_is_no_ground_and_none_is_an_error(
-    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(work, "measure", lambda _: kept_load(tmp_path / "own", AFTER, target))
-    one = kept_load(tmp_path / "kept", BEFORE, target).path
-    words = ["compare", "--target", str(target), "--fail-on", "p50>+10%"]
-    alone = CliRunner().invoke(lab, [*words, "--baseline", str(one)])
+def test_one_run_of_each_decides_no_limit(tmp_path: Path) -> None:
+    words = ["compare", *sides("rocksdb", "lsm", root=tmp_path, count=1), "--fail-on", "p50>+10%"]
+    alone = CliRunner().invoke(lab, words)
     assert alone.exit_code == 4 and "from 1 run of each, where it takes 2" in alone.output
-    assert CliRunner().invoke(lab, [*words, "--baseline", str(one), "--inconclusive", "pass"]).exit_code == 0
-    with pytest.raises(PlanError, match="no complete run of `lab load`"):
-        work.compare_with_runs({}, target, tmp_path / "own" / "..", [])
-    assert CliRunner().invoke(lab, [*words[:3], "--baseline", str(one)]).exit_code == 2, "without a limit"
+    assert CliRunner().invoke(lab, [*words, "--inconclusive", "pass"]).exit_code == 0
 
 
 def test_a_run_given_twice_is_no_repeat(tmp_path: Path) -> None:

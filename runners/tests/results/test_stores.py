@@ -33,7 +33,7 @@ QUICK_S = 540.0
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     invented = {
         "rocksdb": Invented(1_000.0),
-        "lsm": Invented(1_800.0, written=4_500_000, data=1_100_000, settled_s=None, searched=1.25),
+        "lsm": Invented(1_800.0, written=4_500_000, data=1_100_000, settled_s=None),
         "leveldb": Invented(1_003.0, written=9_000_000),
         "noop": Invented(2_000.0, written=0, data=0, anon=90_000_000),
     }

@@ -10,7 +10,7 @@ import pytest
 
 from runners.errors import ServerError
 from runners.storage.schema import ServerRecord
-from runners.targets.base import Jvm, StoreStatistics, Target, TargetGroup
+from runners.targets.base import Jvm, Target, TargetGroup
 
 
 @dataclass
@@ -22,7 +22,6 @@ class Member:
     living: bool = True
     engine: str = "lsm"
     data: Path | None = None
-    left_out: tuple[str, ...] = ("log of a JVM",)
     stopped: list[str] = field(default_factory=list)
 
     @property
@@ -51,7 +50,7 @@ class Member:
         return None if self.living else 137
 
     def record(self) -> ServerRecord:
-        return ServerRecord()
+        return ServerRecord(left_out=("log of a JVM",))
 
     def stop(self) -> int:
         self.stopped.append(self.subject)
@@ -64,9 +63,9 @@ def group(*members: Member) -> TargetGroup:
 
 def test_what_is_asked_of_the_group_is_asked_of_all() -> None:
     both = group(Member("a", (1,)), Member("b", (2, 3), engine="noop"))
-    assert both.pids == (1, 2, 3) and both.engine == "lsm, noop" and both.left_out == ("log of a JVM",)
+    assert both.pids == (1, 2, 3) and both.engine == "lsm, noop" and both.record().left_out == ("log of a JVM",)
     assert both.alive() and both.status() == {} and both.exit_code() is None and not both.ended_within(0.0)
-    assert not isinstance(both, (Jvm, StoreStatistics)), "abilities are those of one server"
+    assert not isinstance(both, Jvm), "abilities are those of one server"
 
 
 def test_the_one_that_died_tells_how() -> None:

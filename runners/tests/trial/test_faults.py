@@ -34,7 +34,7 @@ def test_each_freeze_is_reported_in_its_order(child: Child) -> None:
     freezer.begin()
     began = freezer.began_unix_us
     freezer.begin()  # each tick of a load may call it
-    first, second = freezer.finish()
+    first, second = freezer.record(None).freezes
     assert before <= began == freezer.began_unix_us
     assert began + 100_000 <= first.start_unix_us <= first.end_unix_us <= second.start_unix_us
     assert second.start_unix_us >= began + 500_000
@@ -45,14 +45,14 @@ def test_a_process_that_died_before_a_freeze_is_not_waited_for(child: Child) -> 
     freezer = Freezer(child, [SHORT, Freeze(at_s=NEVER_S, length_s=0.2)], lead_s=0.0)
     freezer.begin()
     child.kill()
-    assert len(freezer.finish()) <= 1
+    assert len(freezer.record(None).freezes) <= 1
 
 
 def test_a_process_that_dies_while_it_stalls_was_not_frozen_for_a_time_that_could_be_known(child: Child) -> None:
     freezer = Freezer(child, [Freeze(at_s=0.0, length_s=NEVER_S)], lead_s=0.0)
     freezer.begin()
     child.kill()
-    assert freezer.finish() == ()
+    assert freezer.record(None).freezes == ()
 
 
 def test_a_freeze_that_fails_leaves_the_process_running(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,8 +71,8 @@ def test_a_process_that_was_stopped_before_its_freeze_is_left_alone(child: Child
     assert child.wait_up_to(NEVER_S), "its end is known, without a wait"
     freezer = Freezer(child, [SHORT], lead_s=0.0)
     freezer.begin()
-    assert freezer.finish() == ()
-    assert Freezer(child, [SHORT], lead_s=0.0).finish() == (), "a load that never ticked"
+    assert freezer.record(None).freezes == ()
+    assert Freezer(child, [SHORT], lead_s=0.0).record(None).freezes == (), "a load that never ticked"
 
 
 HEART = """

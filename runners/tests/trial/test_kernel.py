@@ -36,11 +36,11 @@ def test_what_was_gained_is_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_
     watch.begin()
     tables[0].write_text(NETSTAT.replace("41", "63"))
     watch.begin()  # a second tick does not move the start
-    assert watch.gained() == {"DelayedACKs": 22, "DelayedACKLocked": 0, "InSegs": 0, "OutSegs": 0}
+    assert watch.record(None).loop.tcp == {"DelayedACKs": 22, "DelayedACKLocked": 0, "InSegs": 0, "OutSegs": 0}
 
 
 def test_without_the_tables_nothing_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("runners.trial.faults._TABLES", (tmp_path / "absent",))
     watch = TcpWatch(LoopRecord())
     watch.begin()
-    assert watch.gained() == TcpWatch(LoopRecord()).gained() == {}
+    assert watch.record(None).loop.tcp == TcpWatch(LoopRecord()).record(None).loop.tcp == {}

@@ -39,9 +39,9 @@ def test_a_node_dies_and_comes_back_and_the_times_are_in_their_order() -> None:
     dying.begin()
     dying.begin()  # each tick of a load may call it
     assert nodes.up.wait(LIMIT_S)
-    reported = dying.finish()
+    reported = dying.record(None).outage
     assert nodes.asked == [("kill", 2), ("start", 2)]
-    assert reported.killed_unix_us and reported.launched_unix_us and reported.ready_unix_us
+    assert reported and reported.killed_unix_us and reported.launched_unix_us and reported.ready_unix_us
     assert before <= reported.killed_unix_us <= reported.launched_unix_us <= reported.ready_unix_us
 
 
@@ -49,8 +49,10 @@ def test_what_had_not_begun_when_the_load_ended_does_not_happen() -> None:
     nodes = Nodes()
     dying = Outages(nodes, 2, NEVER_S, NEVER_S)
     dying.begin()
-    assert dying.finish() == OutageRecord(node=3) and nodes.asked == []
-    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).finish() == OutageRecord(node=3), "a load that never ticked"
+    assert dying.record(None).outage == OutageRecord(node=3) and nodes.asked == []
+    assert Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S).record(None).outage == OutageRecord(node=3), (
+        "a load that never ticked"
+    )
 
 
 def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
@@ -58,8 +60,8 @@ def test_a_node_that_was_killed_but_not_yet_started_stays_down() -> None:
     dying = Outages(nodes, 2, AT_ONCE_S, NEVER_S)
     dying.begin()
     assert until(lambda: nodes.asked)
-    reported = dying.finish()
-    assert nodes.asked == [("kill", 2)] and reported.ready_unix_us is None
+    reported = dying.record(None).outage
+    assert nodes.asked == [("kill", 2)] and reported and reported.ready_unix_us is None
 
 
 def test_a_node_that_can_not_be_started_is_reported_and_the_load_goes_on() -> None:
@@ -67,5 +69,5 @@ def test_a_node_that_can_not_be_started_is_reported_and_the_load_goes_on() -> No
     dying = Outages(nodes, 2, AT_ONCE_S, AT_ONCE_S)
     dying.begin()
     assert nodes.up.wait(LIMIT_S)
-    reported = dying.finish()
-    assert reported.ready_unix_us is None and "was not ready" in (reported.failed or "")
+    reported = dying.record(None).outage
+    assert reported and reported.ready_unix_us is None and "was not ready" in (reported.failed or "")
