@@ -182,15 +182,14 @@ class Size:
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 
-def by_size(*sizes: Size) -> dict[str, Size]:
-    return {size.name: size for size in sizes}
-
-
 #: What was published, in an hour: its rates, connections, keys and values, each load a minute long.
 PUBLISHED = "published"
-SIZES = by_size(
-    Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
-    Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
-    Size(PUBLISHED, warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
-    Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
-)
+SIZES = {
+    size.name: size
+    for size in (
+        Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
+        Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
+        Size(PUBLISHED, warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
+        Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
+    )
+}
