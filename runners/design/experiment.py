@@ -143,7 +143,7 @@ COMMON = (
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
 
-#: Of an experiment on stores that can also be made on anybody's servers.
+#: The parameter of an experiment on stores that can also load other servers.
 TARGET = Parameter(
     "target", "", "other servers in place of the stores: descriptions, apart by commas", read=targets_of,
     kept=whole_paths,
@@ -162,7 +162,7 @@ def setting_of(text: str) -> Setting:
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
 
-#: Of one load on servers that are settings: `lab knee`, and experiment 09.
+#: Parameters of one load on servers that are settings: `lab knee`, and experiment 09.
 ONE_LOAD = (
     *without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),

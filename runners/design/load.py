@@ -114,7 +114,8 @@ SENTINEL = "sentinel"
 NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS, SENTINEL_WARMUP_S, SENTINEL_S = 2_000.0, 1.0, 3.0
 SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-#: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
+#: The share of a closed loop that is offered. Above it a stall of milliseconds becomes a queue that empties slowly, and
+#: the tail is that of the stalls.
 STABLE_SHARE = 0.50
 ROUND_TO_RPS = 100
 

@@ -13,7 +13,7 @@ _LATENCY = re.compile(r"p(?P<level>\d{1,2}(?:\.\d{1,4})?)<=(?P<value>\d+(?:\.\d+
 _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
 SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
-#: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
+#: An objective met for a shorter time is not sustained: a flush, a garbage collection or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 LEAST_ACHIEVED = 0.99
