@@ -16,9 +16,8 @@ from typing import Any
 
 import msgspec
 
-from runners.analysis.machine_stalls import stalls_of, windows
 from runners.design.experiment import REPORT_S, Value
-from runners.design.load import SENTINEL, SENTINEL_PLANNED_S, SENTINEL_S, SENTINEL_WARMUP_S
+from runners.design.load import SENTINEL_PLANNED_S
 from runners.design.target import foreign, target_of
 from runners.errors import LabError, PlanError
 from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, UNWRITABLE, Job, JobOutcome
@@ -27,7 +26,6 @@ from runners.experiments.commands import SERVERS
 from runners.experiments.registry import plan_of
 from runners.lab import Lab, circumstances
 from runners.readers.history import machine_class
-from runners.readers.reading import read_step
 from runners.storage.run_folder import RunFolder, StoreError
 from runners.storage.schema import read_record
 from runners.targets.external import content_hash
@@ -164,24 +162,18 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
     """Return a run's fields of a JobOutcome; seconds of trials in `kept` (name, start) are of an earlier session."""
-    steps = run.steps()
-    records = [read_record(step) for step in steps]
-    fields: dict[str, Any] = {
+    records = [read_record(step) for step in run.steps()]
+    loaded_us = sum(
+        max(0, record.ended_unix_us - record.started_unix_us)
+        for record in records
+        if (record.name, record.started_unix_us) not in kept
+    )
+    return {
         "trials": len(records),
         "invalid": sum(not record.valid for record in records),
-        "loaded_s": sum(
-            max(0, record.ended_unix_us - record.started_unix_us)
-            for record in records
-            if (record.name, record.started_unix_us) not in kept
-        )
-        / 1e6,
+        "loaded_s": loaded_us / 1e6,
         "sentinel_us": (run.manifest().get("sentinel") or {}).get("p50_us"),
     }
-    for step, record in zip(steps, records, strict=True):
-        if record.role == SENTINEL and record.witness is not None and record.witness.cpus:
-            stalled_s = float((windows(stalls_of(read_step(step))) @ [-1.0, 1.0]).sum())
-            fields["stalled_share"] = stalled_s / (SENTINEL_WARMUP_S + SENTINEL_S)
-    return fields
 
 
 def main(home: Path) -> None:

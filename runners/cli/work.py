@@ -284,7 +284,7 @@ def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Flee
         shown = Lines(jobs, out)
         try:
             if fleet is None:
-                return carry_out(jobs, LocalRunner(shown, shown.note), results, shown, minutes)
+                return carry_out(jobs, LocalRunner(shown, shown.note).run, results, shown, minutes)
             from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
 
             return spread(jobs, fleet, results, shown, minutes)

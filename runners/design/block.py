@@ -31,16 +31,16 @@ from runners.design.session import (
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-#: Of the server's core, all rates of a shared schedule together take no more.
+#: The largest share of the server's core that all rates of a shared schedule take together.
 MOST_UTILISATION = 0.5
-#: Nor more requests per second: at higher rates the servers disturb each other.
+#: The most requests per second that they make together: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
 MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
 SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of one that all share
-#: Of slices in closed loop. A burst of the machine's stalls lasts about a tenth of a second: slices are shorter, so
-#: that all servers share it. Those of writes are longer, for the flush that a write causes belongs into its own slice.
+#: Seconds of a slice in closed loop. A burst of the machine's stalls lasts a tenth of a second: slices are shorter than
+#: it, so that all servers share it. Those of writes are longer: a flush then ends in the slice that caused it.
 SLICE_S, WRITES_SLICE_S = 0.02, 0.05
 REFERENCE_TARGET = Setting("noop", "noop")
 

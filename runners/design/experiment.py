@@ -15,7 +15,7 @@ from runners.design.ladder import Ladder
 from runners.design.load import PUBLISHED, SIZES, WORKLOADS, Workload
 from runners.design.session import EVENTS
 from runners.design.setting import ENGINES, Setting
-from runners.design.target import TargetFile, shared_workload, target_of, targets_of, whole_paths
+from runners.design.target import shared_workload, target_of, targets_of, whole_paths
 from runners.errors import PlanError
 
 Value = str | int | float | bool
@@ -143,7 +143,7 @@ COMMON = (
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
 
-#: Of an experiment on stores that can also be made on anybody's servers.
+#: The parameter of an experiment on stores that can also load other servers.
 TARGET = Parameter(
     "target", "", "other servers in place of the stores: descriptions, apart by commas", read=targets_of,
     kept=whole_paths,
@@ -162,7 +162,7 @@ def setting_of(text: str) -> Setting:
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
 
-#: Of one load on servers that are settings: `lab knee`, and experiment 09.
+#: Parameters of one load on servers that are settings: `lab knee`, and experiment 09.
 ONE_LOAD = (
     *without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
@@ -178,21 +178,17 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the workload of this name, of the lab or of all settings that are targets. Raises PlanError."""
+    """Return the workload of this name, of the lab or of all settings that are targets, which are up at once.
+
+    Raises PlanError, also for two targets that would listen on one port.
+    """
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
         return WORKLOADS[name]
     if len(targets) < len(settings):
         raise PlanError(" and ".join(settings), "one is a target and one is none", "compare targets with targets")
     workload = shared_workload(name, targets)
-    _refuse_one_port(targets)
-    return workload
-
-
-def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
-    """Raise PlanError for two targets that would listen on one port: servers that are compared are up at once."""
-    paths: dict[str, Path] = {}
-    names: dict[str, str] = {}
+    paths, names = dict[str, Path](), dict[str, str]()
     for file in targets:
         if paths.setdefault(file.name, file.path) != file.path:
             raise PlanError(f"target {file.name}", "both have this name", "give each its own `name`")
@@ -202,6 +198,7 @@ def _refuse_one_port(targets: Sequence[TargetFile]) -> None:
             remedy = "give one of them another port, or write {port} for it, and {data} in place of a `data` folder"
             raise PlanError(f"targets {names[address]} and {file.name}", cause, remedy)
         names[address] = file.name
+    return workload
 
 
 class Extent(StrEnum):
@@ -240,7 +237,7 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One numbered notebook, or with an empty `notebook` a command; `own_servers` says why it takes no targets."""
+    """One numbered notebook, or with an empty `notebook` a command."""
 
     number: str
     notebook: str
@@ -249,7 +246,6 @@ class Experiment:
     parameters: tuple[Parameter, ...]
     blocks: Callable[[Mapping[str, Value]], tuple[Block, ...]] | None = None
     workloads: tuple[Workload, ...] = ()
-    own_servers: str = ""
 
     @property
     def measures(self) -> bool:
@@ -282,7 +278,7 @@ class Experiment:
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
         """Return checked parameters, with defaults for those not given. Raises PlanError that lists them."""
         if TARGET.name in given and TARGET not in self.parameters:
-            cause = self.own_servers or "its server is named by --target"
+            cause = "it takes no other servers" if self.notebook else "its server is named by --target"
             remedy = "lab run 01 or 04 -p target=a.yaml, or lab load, knee, profile or compare --target"
             raise PlanError(f"parameter target of {self.number}: {self.title}", cause, remedy)
         return validate(self.parameters, given)

@@ -69,12 +69,16 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """A server of a search or a ladder: treatment, workload with its fill, and which fresh start of it, from 1."""
+    """A server of a search or a ladder: treatment, workload with its fill, and which fresh start of it, from 1.
+
+    With `keep_others` warm servers of earlier sessions stay up.
+    """
 
     treatment: Setting
     workload: Workload
     size: Size
     start: int = 1
+    keep_others: bool = False
 
     @property
     def name(self) -> str:
@@ -83,22 +87,22 @@ class WarmServer:
 
     def warm_up(self, shape: Shape) -> Session:
         """Return the closed loop that warms the server and shows what it reaches."""
-        trial = self._trial(shape)
-        return Session(self.treatment, (trial,), self.workload.fill, warm_up=trial)
-
-    def session(self, trial: Trial) -> Session:
-        """Return a trial on this server when it is warm."""
-        return Session(self.treatment, (trial,), self.workload.fill, warm_up=self._trial(trial.shape))
+        return self.session(self._closed(shape))
 
     def closed_loop(self, shape: Shape) -> Session:
-        """Return the same closed loop once more, on the server when it is warm."""
-        first = self._trial(shape)
+        """Return the same closed loop on the warm server: the most that any load over as many connections achieves."""
+        first = self._closed(shape)
         own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
         return self.session(
             replace(first, name=step_name(first.name, "warm"), shape=replace(first.shape, duration_s=own_s))
         )
 
-    def _trial(self, shape: Shape) -> Trial:
+    def session(self, trial: Trial) -> Session:
+        """Return a trial on this server when it is warm."""
+        fill, warm_up = self.workload.fill, self._closed(trial.shape)
+        return Session(self.treatment, (trial,), fill, warm_up=warm_up, keep_others=self.keep_others)
+
+    def _closed(self, shape: Shape) -> Trial:
         whole_s = max(min(WARM_S, 2 * self.size.probe_s), self.size.probe_s)
         closed = Shape(shape.connections, shape.threads, whole_s, 0.0)
         again = (f"start-{self.start}",) if self.start > 1 else ()
@@ -145,11 +149,7 @@ class KneeSearch:
 
     @property
     def servers(self) -> tuple[WarmServer, ...]:
-        return (self.server, *self.others)
-
-    def started(self, start: int) -> tuple[WarmServer, ...]:
-        """Return all servers of a start; starts count from 1."""
-        return tuple(replace(server, start=start) for server in self.servers)
+        return (self.server, *(replace(server, keep_others=True) for server in self.others))
 
     @property
     def workload(self) -> Workload:
@@ -173,7 +173,7 @@ class KneeSearch:
     def _least_confirming_s(self) -> tuple[float, float]:
         """The seconds of the closed loop on a warm server, and of the fewest longer steps."""
         longer_s = self.confirming(self.server, 1, 1.0).planned_s
-        return self.closed_loop(self.server).planned_s, FEWEST_CONFIRMING * longer_s
+        return self.server.closed_loop(self.shape).planned_s, FEWEST_CONFIRMING * longer_s
 
     @property
     def least_minutes(self) -> float:
@@ -187,14 +187,6 @@ class KneeSearch:
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
-    def warm_up(self, server: WarmServer) -> Session:
-        """Return the closed loop on a server; the servers warmed before it stay up."""
-        return self._while_others_idle(server.warm_up(self.shape), server)
-
-    def closed_loop(self, server: WarmServer) -> Session:
-        """Return the closed loop on a warm server: the most that any load over as many connections achieves."""
-        return self._while_others_idle(server.closed_loop(self.shape), server)
-
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
         """Return load number `index`, with its rates in an order that follows from the seed and the number."""
         order = in_random_order(rates, self.seed, server.name, index)
@@ -205,22 +197,20 @@ class KneeSearch:
         shape = replace(self.shape, duration_s=sweep.length_s, warmup_s=0.0)
         name = step_name(RATE_STEP, server.name, f"{index:03d}")
         trial = Trial(name, RATE_STEP, server.workload, rate, shape, sweep=sweep)
-        return self._while_others_idle(server.session(trial), server)
+        return server.session(trial)
 
     def confirming(self, server: WarmServer, index: int, rps: float) -> Session:
         """Return longer step number `index`, at a rate below or above a knee."""
         name = step_name(RATE_STEP, server.name, "confirming", f"{index:02d}")
         shape = replace(self.shape, duration_s=self.confirm_s, warmup_s=0.0)
         rate = Rate(rps, "a longer step, to confirm a knee")
-        return self._while_others_idle(server.session(Trial(name, RATE_STEP, server.workload, rate, shape)), server)
-
-    def _while_others_idle(self, session: Session, server: WarmServer) -> Session:
-        return replace(session, keep_others=server.name != self.server.name)
+        return server.session(Trial(name, RATE_STEP, server.workload, rate, shape))
 
     @property
     def planned_s(self) -> float:
         """The seconds of the warm-ups and of the whole budget, which is the most that a search takes."""
-        return self.starts * planned_s(tuple(map(self.warm_up, self.servers))) + len(self.servers) * self.minutes * 60
+        warm_ups_s = planned_s([server.warm_up(self.shape) for server in self.servers])
+        return self.starts * warm_ups_s + len(self.servers) * self.minutes * 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,13 +363,3 @@ class AroundTheKnee:
             published_s=self.published_s, beyond=self.beyond, profile=self.profile, profiled=self.profiled,
             profiled_s=self.profiled_s, questions=self.questions,
         )  # fmt: skip
-
-
-LADDERS = {
-    "smoke": AroundTheKnee(0, 1.0, 0.2, (0.4, 1.2), None, 1.0),
-    "quick": AroundTheKnee(0.57, 0.4, 0.5, (0.3, 0.6), (0.3, 0.6), 2.2, 0.15, most_published=1, profiled_s=11.0),
-    "published": AroundTheKnee(
-        2, 0.5, 1.0, (0.3, 0.6), (0.3, 0.6), 10.0, 0.1, profiled_s=20.0, published_s=60.0, beyond=True
-    ),
-    "full": AroundTheKnee(10, 0.5, 2.0, (0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.1, 1.3), None, 30.0, published_s=120.0),
-}

@@ -114,7 +114,8 @@ SENTINEL = "sentinel"
 NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS, SENTINEL_WARMUP_S, SENTINEL_S = 2_000.0, 1.0, 3.0
 SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-#: Above it a stall of milliseconds becomes a queue that empties slowly, and the tail is that of the stalls.
+#: The share of a closed loop that is offered. Above it a stall of milliseconds becomes a queue that empties slowly, and
+#: the tail is that of the stalls.
 STABLE_SHARE = 0.50
 ROUND_TO_RPS = 100
 
@@ -182,15 +183,14 @@ class Size:
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 
-def by_size(*sizes: Size) -> dict[str, Size]:
-    return {size.name: size for size in sizes}
-
-
 #: What was published, in an hour: its rates, connections, keys and values, each load a minute long.
 PUBLISHED = "published"
-SIZES = by_size(
-    Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
-    Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
-    Size(PUBLISHED, warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
-    Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
-)
+SIZES = {
+    size.name: size
+    for size in (
+        Size("smoke", warmup_s=0.5, duration_s=1.5, probe_s=0.7, floor_s=1.0),
+        Size("quick", warmup_s=5.0, duration_s=13.0, probe_s=3.5, floor_s=7.0),
+        Size(PUBLISHED, warmup_s=5.0, duration_s=60.0, probe_s=5.0, floor_s=20.0),
+        Size("full", warmup_s=15.0, duration_s=180.0, probe_s=15.0, floor_s=60.0),
+    )
+}

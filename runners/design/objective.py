@@ -13,7 +13,7 @@ _LATENCY = re.compile(r"p(?P<level>\d{1,2}(?:\.\d{1,4})?)<=(?P<value>\d+(?:\.\d+
 _ACHIEVED = re.compile(r"achieved>=(?P<percent>\d{1,3}(?:\.\d+)?)%")
 _ERRORS = re.compile(r"errors(?:<=|=)(?P<percent>\d{1,3}(?:\.\d+)?)(?P<unit>%?)")
 SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
-#: What is met for less has not been sustained: a flush, a collection of garbage or a queue takes seconds to show.
+#: An objective met for a shorter time is not sustained: a flush, a garbage collection or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 LEAST_ACHIEVED = 0.99
@@ -78,10 +78,13 @@ MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-LIMITED = {
-    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "cpu": CPU, "throughput": THROUGHPUT, ERRORS: ERRORS,
+#: What may decide a comparison, by the names that a user gives; a limit may also be of errors.
+PRIMARIES = {
+    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
+    "cpu": CPU, "throughput": THROUGHPUT,
 }  # fmt: skip
-_FORM = re.compile(r"\s*(?P<name>\w+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
+_LIMITED = {**PRIMARIES, ERRORS: ERRORS}
+_FORM = re.compile(r"\s*(?P<name>[\w-]+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
 
 
@@ -149,24 +152,19 @@ class ChangeLimit:
         if match is None:
             raise PlanError(thing, "it is no limit", _EXAMPLE)
         name, side = match["name"], match["side"]
-        if name not in LIMITED:
-            raise PlanError(thing, f"there is no quantity {name}", f"one of {', '.join(LIMITED)}")
+        if name not in _LIMITED:
+            raise PlanError(thing, f"there is no quantity {name}", f"one of {', '.join(_LIMITED)}")
         above, change = side == ">", float(match["change"]) / 100
         if change < 0 if above else change > 0 or change <= -1:
             raise PlanError(thing, "what has not changed would fail, or nothing could", _EXAMPLE)
         if name == ERRORS and (not above or change >= 1):
             raise PlanError(thing, "it limits no errors", _EXAMPLE)
-        return cls(LIMITED[name], above, change, f"{name}{side}{100 * change:+g}%")
+        return cls(_LIMITED[name], above, change, f"{name}{side}{100 * change:+g}%")
 
 
 #: A comparison always fails where it shows that a larger share of the requests to the treatment fails.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
-#: Primary quantities of a comparison, by the names that a user gives them.
-PRIMARIES = {
-    "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
-    "cpu": CPU, "throughput": THROUGHPUT,
-}  # fmt: skip
-UNTIL_FORM = "p50+-2% (of p50, p90, p99, service-p50, service-p99, cpu, throughput)"
+_UNTIL_FORM = f"p50+-2% (of {', '.join(PRIMARIES)})"
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
@@ -184,5 +182,5 @@ class Until:
             return None
         match = _UNTIL.fullmatch(_plain(text))
         if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
-            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {UNTIL_FORM}")
+            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {_UNTIL_FORM}")
         return cls(PRIMARIES[match[1]], float(match[2]) / 100)

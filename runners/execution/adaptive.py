@@ -88,12 +88,13 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
     """Request a closed loop and the loads of a search on every server, in every start; then confirm every knee."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
-        for server_search, server in zip(searches, block.started(start), strict=True):
-            (closed,) = yield Request(block.warm_up(server))
-            server_search.begin(closed)
+        for current in searches:
+            current.server = replace(current.server, start=start)
+            (closed,) = yield Request(current.server.warm_up(block.shape))
+            current.begin(closed)
         yield from _search(block, searches, start, say)
-    for server_search, server in zip(searches, block.started(block.starts), strict=True):
-        yield from _confirm(block, server_search, server, say)
+    for current in searches:
+        yield from _confirm(block, current, say)
     return searches
 
 
@@ -153,10 +154,10 @@ class _ServerSearch:
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
-    def next_load_fits(self, start: int) -> bool:
+    def next_load_fits(self) -> bool:
         """Return whether a start has had no load yet, or its knee is not known and the budget has time for one more."""
-        ladder = self.loads[-1].record.ladder if self.loads else None
-        if not self.loads or (ladder.start if ladder is not None else 1) != start:
+        start, ladder = self.server.start, self.loads[-1].record.ladder if self.loads else None
+        if not self.loads or (ladder is not None and ladder.start != start):
             return True
         known = bool(self.steps) and self.known.estimate.precise
         return not known and _spent_s(self.loads) + self.block.batch_s <= self.block.until_s(start)
@@ -185,44 +186,44 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
     """Request loads on all servers in random order, round by round, until every knee is known or the budget spent."""
     for number in count():
-        under_way = [unfinished for unfinished in searches if unfinished.next_load_fits(start)]
+        under_way = [unfinished for unfinished in searches if unfinished.next_load_fits()]
         if not under_way:
             return
         for current in in_random_order(under_way, block.seed, start, number):
-            index, server = len(current.loads) + 1, replace(current.server, start=start)
-            session = block.session(server, index, current.rates, facts.achieved_rps(current.closed[-1]))
-            (load,) = yield Request(session, _record(block, current.server, start))
+            index = len(current.loads) + 1
+            session = block.session(current.server, index, current.rates, facts.achieved_rps(current.closed[-1]))
+            (load,) = yield Request(session, _record(block, current.server))
             current.take(load)
             knee = current.known.estimate if current.steps else None
             say(f"  load {index} of {current.server.name}: {_so_far(knee)}")
 
 
-def _confirm(block: KneeSearch, server_search: _ServerSearch, server: WarmServer, say: Say) -> Requests:
+def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
     """Request a closed loop, then longer steps below and above the knee, as long as the budget has time for one."""
-    (closed,) = yield Request(block.closed_loop(server))
-    server_search.closed.append(closed)
+    server = current.server
+    (closed,) = yield Request(server.closed_loop(block.shape))
+    current.closed.append(closed)
     measured, tried = [closed], list[tuple[float, StepOutcome]]()
     longer_s = block.confirming(server, 1, 1.0).planned_s
-    while _spent_s([*server_search.loads, *measured]) + longer_s <= block.minutes * 60:
-        rps = knees.next_longer_rps(server_search.known, tried)
+    while _spent_s([*current.loads, *measured]) + longer_s <= block.minutes * 60:
+        rps = knees.next_longer_rps(current.known, tried)
         if rps is None:
             break
-        session = block.confirming(server, len(measured), rps)
-        (step,) = yield Request(session, _record(block, server, block.starts))
+        (step,) = yield Request(block.confirming(server, len(measured), rps), _record(block, server))
         measured.append(step)
         outcome = points(step, block.objective)[0].outcome
-        server_search.steps += _rate_steps(step, block)
+        current.steps += _rate_steps(step, block)
         tried.append((rps, outcome))
-        knee = _so_far(server_search.known.knee)
+        knee = _so_far(current.known.knee)
         say(f"  {rps:,.0f}/s for {block.confirm_s:g} s on {server.name}: {outcome}; {knee}")
 
 
-def _record(block: KneeSearch, server: WarmServer, start: int) -> LadderRecord:
+def _record(block: KneeSearch, server: WarmServer) -> LadderRecord:
     search = SearchRecord(
         low_rps=block.low_rps, high_rps=block.high_rps, precision=block.precision, confirm_s=block.confirm_s
     )
     return LadderRecord(
-        name=server.name, objective=block.objective.text, search=search, minutes=block.minutes, start=start
+        name=server.name, objective=block.objective.text, search=search, minutes=block.minutes, start=server.start
     )
 
 

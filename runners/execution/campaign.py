@@ -52,8 +52,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended. `stop`: every later job would fail in the same way. `loaded_s`: the part of `took_s` under load.
 
-    `invalid`: how many `trials` may not be quoted. `stalled_share`: that of the sentinel's time in which a core
-    stalled.
+    `invalid`: how many `trials` may not be quoted.
     """
 
     address: str
@@ -65,14 +64,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
     invalid: int = 0
     sentinel_us: float | None = None
-    stalled_share: float | None = None
     host: str = ""
-
-
-class Runner(Protocol):
-    """Measures one job at a time into a run folder; one that can't be measured has a failed outcome."""
-
-    def run(self, job: Job, folder: Path) -> JobOutcome: ...
 
 
 class Watch(Protocol):
@@ -138,7 +130,7 @@ class Ended:
 
 def carry_out(
     jobs: Sequence[Job],
-    runner: Runner,
+    measure: Callable[[Job, Path], JobOutcome],
     results: Results,
     watch: Watch,
     minutes: float | None = None,
@@ -156,7 +148,7 @@ def carry_out(
         if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
             return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if results.outcome(left) is None))
         watch.begin(job)
-        outcome = runner.run(job, results.folder(job))
+        outcome = measure(job, results.folder(job))
         outcomes.append(outcome)
         watch.end(job, outcome, there=False)
         if outcome.stop:
@@ -218,8 +210,6 @@ class Lines(Sink):
             seen += [duration(outcome.took_s), f"trials {outcome.trials}{invalid}"]
             if outcome.sentinel_us is not None:
                 seen.append(f"sentinel p50 {words.latency(outcome.sentinel_us)}")
-            if outcome.stalled_share is not None:
-                seen.append(f"stalled {words.percent(outcome.stalled_share)} of its time")
         self.note(f"      {', '.join(seen)}; at most {duration(sum(self._left.values()))} planned for the rest")
 
     def lose(self, job: Job, cause: str) -> None:

@@ -108,7 +108,7 @@ class Executor:
         return steps
 
     def _requests(self, block: Block) -> Requests:
-        say = self._measurement.say
+        say = self._progress.say
         if isinstance(block, FixedRate):
             return self._fixed_rate(block)
         if isinstance(block, FaultInjection):

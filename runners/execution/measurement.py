@@ -206,9 +206,6 @@ class Measurement:
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
                 check_written(server.subject, keys, *counts)
 
-    def say(self, line: str) -> None:
-        self._progress.say(line)
-
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
         """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
         if not trial.profile:

@@ -30,29 +30,25 @@ WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One second of a load. `stolen_share` is of all cores; a percentile is NaN in a second without a response."""
+    """One second of a load; a percentile is NaN in a second without a response."""
 
     rate_rps: float
     p50_us: float
     p99_us: float
-    stolen_share: float
 
     def text(self) -> str:
         """Return the second in words, for a terminal."""
-        percentiles = f"p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
-        return f"{words.rate(self.rate_rps)}, {percentiles}, {words.percent(self.stolen_share)} stolen"
+        return f"{words.rate(self.rate_rps)}, p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
 
 
 class Follower:
     """Reads what a load has added to its HdrHistogram log since the last reading; several servers count together."""
 
     def __init__(self, log: Path) -> None:
-        self._log = log
-        self._read_bytes = 0
-        self._times = _machine_s()
+        self._log, self._read_bytes = log, 0
 
     def read(self) -> Moment | None:
-        """Return rate, p50, p99 and stolen time since the last call, by the generator's log; None without one."""
+        """Return rate, p50 and p99 since the last call, by the generator's log; None without an interval."""
         # not above: a host of a fleet shows progress without following a load, and needs no frames for it
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples
@@ -67,42 +63,26 @@ class Follower:
         intervals = [interval for interval in intervals if untargeted(interval.kind) == UNTAGGED]
         if not intervals:
             return None
-        (stolen_before_s, all_before_s), self._times = self._times, _machine_s()
-        stolen_s, passed_s = self._times[0] - stolen_before_s, self._times[1] - all_before_s
         length_s = sum({interval.t_s: interval.duration_s for interval in intervals}.values())
         times = Samples.merge(interval.samples for interval in intervals)
-        return Moment(
-            times.total / max(_TENTH_S, length_s),
-            times.percentile(0.5),
-            times.percentile(0.99),
-            stolen_s / passed_s if passed_s > 0 else 0.0,
-        )
-
-
-def _machine_s() -> tuple[float, float]:
-    import psutil  # only a load needs it
-
-    times = psutil.cpu_times()
-    return getattr(times, "steal", 0.0), sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
+        return Moment(times.total / max(_TENTH_S, length_s), times.percentile(0.5), times.percentile(0.99))
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last seconds as SVG: the rate, both percentiles (logarithmic, from 1 us), and stolen time."""
+    """Return the last seconds as SVG: the rate, and both percentiles (logarithmic, from 1 us)."""
     shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
-    p50, p99 = words.latency(latest.p50_us), words.latency(latest.p99_us)
+    both = zip(*((moment.p50_us, moment.p99_us) for moment in shown), strict=True)
+    percentiles = [[math.log10(us) if us > 0 else us for us in times] for times in both]
+    p50_p99 = f"{words.latency(latest.p50_us)}, {words.latency(latest.p99_us)}"
     strips = (
-        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), ("rate_rps",)),
-        ("p50, p99", "#D55E00", f"{p50}, {p99}", ("p50_us", "p99_us")),
-        ("stolen by the host", "#57606a", words.percent(latest.stolen_share), ("stolen_share",)),
+        ("achieved rate", "#0072B2", words.rate(latest.rate_rps), [[moment.rate_rps for moment in shown]]),
+        ("p50, p99", "#D55E00", p50_p99, percentiles),
     )
-    for place, (label, colour, now, names) in enumerate(strips):
+    for place, (label, colour, now, lines) in enumerate(strips):
         top, step = place * STRIP_PX, (WIDTH_PX - LABEL_PX) / max(1, len(shown) - 1)
         parts.append(f'<text x="0" y="{top + 18}" fill="currentColor" opacity="0.7">{label}</text>')
         parts.append(f'<text x="0" y="{top + 35}" fill="currentColor" font-weight="600">{now}</text>')
-        lines = [[float(getattr(moment, name)) for moment in shown] for name in names]
-        if len(lines) > 1:
-            lines = [[math.log10(us) if us > 0 else us for us in line] for line in lines]
         high = max([1e-9, *(value for line in lines for value in line if math.isfinite(value))])
         for line in lines:
             points = " ".join(

@@ -88,7 +88,6 @@ EXPERIMENT = Experiment(
         *common("heap_mb", "selectors", "port"),
     ),
     blocks,
-    own_servers="it validates load generators, on a server that does nothing",
 )  # fmt: skip
 
 

@@ -139,7 +139,6 @@ EXPERIMENT = Experiment(
     "02", "02_closed_loop_jdk.ipynb", "Closed loop on the JDK's HTTP server: what the 44 ms are", "report-2",
     (*common("size"), Parameter.profile("cpu"), Parameter.heap(1024), *common("port")),
     blocks,
-    own_servers="it is about the JDK's own HTTP server and its lock",
 )  # fmt: skip
 
 

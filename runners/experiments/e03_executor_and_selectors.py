@@ -175,7 +175,6 @@ EXPERIMENT = Experiment(
         Parameter.connections(CONNECTIONS, "connections of the ladders"),
     ),
     blocks,
-    own_servers="it varies the executor and the selectors of the lab's server",
 )  # fmt: skip
 
 

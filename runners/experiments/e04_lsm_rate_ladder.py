@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
-from runners.design.ladder import LADDERS, WarmServer
+from runners.design.ladder import WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Workload
 from runners.design.objective import Objective
 from runners.design.session import step_name
@@ -15,7 +15,7 @@ from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
-from runners.experiments.sizes import sizes
+from runners.experiments.sizes import ladders, sizes
 from runners.readers.published import with_rates
 from runners.results.answer import Asked
 
@@ -26,6 +26,7 @@ STORED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 2_500_000, "full": 2
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_000}
 #: A cold server against a warm one, without a warm-up of the load: its first requests are what is compared.
 COMPARED = sizes("04", "compared")
+LADDERS = ladders("04")
 #: Keys that a warm store holds before its load, 1.5 GB as published; in a short size it has those of the loads before.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
 #: Offered rate of one connection, as a share of a closed loop, in which a request costs less: no thread has to be

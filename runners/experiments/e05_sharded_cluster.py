@@ -162,7 +162,6 @@ EXPERIMENT = Experiment(
         Parameter.heap(256, "heap of the JVM that holds the nodes"),
     ),
     blocks,
-    own_servers="it measures the lab's cluster, a node of which it kills",
 )  # fmt: skip
 
 

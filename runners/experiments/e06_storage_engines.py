@@ -87,7 +87,6 @@ EXPERIMENT = Experiment(
         Parameter.connections(64, "connections of every load"),
     ),
     blocks,
-    own_servers="it compares the storage engines of the lab's server",
 )  # fmt: skip
 
 

@@ -106,7 +106,6 @@ EXPERIMENT = Experiment(
         Parameter.connections(64, "connections of every load"),
     ),
     blocks,
-    own_servers="it changes parts of the lab's server one by one",
 )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ EXPERIMENT = Experiment(
         Parameter("experiments", "", "experiments to look at, e.g. 01,04; empty: all"),
         Parameter("metrics", "p50,p99,p99.9,achieved", "figures", choices=METRICS, several=True),
     ),
-    own_servers="it measures nothing: it reads the runs that are kept",
 )  # fmt: skip
 
 

@@ -63,7 +63,6 @@ EXPERIMENT = Experiment(
         Parameter("repeat_s", 5.0, "length of the load of a start, without its warm-up", "s", low=0.5, high=600),
     ),
     blocks,
-    own_servers="its two servers are the parameters a and b",
 )  # fmt: skip
 
 

@@ -25,6 +25,6 @@ def ladders(experiment: str) -> dict[str, AroundTheKnee]:
     """Return the searches and ladders of an experiment, by size."""
     plans = {}
     for name, fields in _tables()[experiment]["ladders"].items():
-        shares = {key: tuple(fields[key]) for key in ("shares", "profiled")}
+        shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}
         plans[name] = AroundTheKnee(**{**fields, **shares})
     return plans

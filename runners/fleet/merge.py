@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
@@ -78,18 +77,9 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
         raise MeasureError("these generators", cause, "use one version of the generator on all hosts")
     largest = max(histograms, key=lambda histogram: histogram.counts_len)
     whole = HdrHistogram(largest.lowest_trackable_value, largest.highest_trackable_value, largest.significant_figures)
-    counts = counts_of(whole)
     for histogram in histograms:
-        counts[: histogram.counts_len] += counts_of(histogram)
-    filled = np.nonzero(counts)[0]
-    if len(filled):
-        whole.set_internal_tacking_values(int(filled[0]), int(filled[-1]), int(counts.sum()))
+        whole.add(histogram)
     return whole
-
-
-def counts_of(histogram: HdrHistogram) -> Any:
-    """Return the counts of a histogram by bucket, as an array that shares its memory."""
-    return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from runners.analysis.rate_steps import StepOutcome
 from runners.design.block import FEWEST_STARTS
 from runners.design.experiment import validate
-from runners.design.ladder import LADDERS, AroundTheKnee, KneeSearch, Ladder, WarmServer, nearest
+from runners.design.ladder import AroundTheKnee, KneeSearch, Ladder, WarmServer, nearest
 from runners.design.load import GET, PUT, SIZES, Shape, Workload
 from runners.design.objective import Objective
 from runners.design.session import AROUND_A_PROFILE_S, AROUND_A_RATE_STEP_S, PROFILED_RATE_STEP, RATE_STEP
@@ -20,6 +20,7 @@ from runners.design.setting import Setting
 from runners.errors import MeasureError, PlanError
 from runners.execution.executor import Executor
 from runners.execution.progress import Progress
+from runners.experiments.e04_lsm_rate_ladder import LADDERS
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.reading import read_run, read_step
 from runners.readers.run import Step

@@ -63,7 +63,7 @@ class Fake:
             self.moments = 0
             raise KilledError
 
-    def run(self, job: Job, folder: Path) -> JobOutcome:
+    def __call__(self, job: Job, folder: Path) -> JobOutcome:
         if job.address in self.refused | self.stops:
             return JobOutcome(address=job.address, status="failed", cause="it is ill", stop=job.address in self.stops)
         self._moment()

@@ -113,7 +113,7 @@ def test_a_notebook_has_one_live_line_a_cell_that_goes_and_keeps_notes(monkeypat
     monkeypatch.setattr("IPython.display.display", display)
     out = io.StringIO()
     sink = NotebookSink(out)
-    sink.show(Event(100.0, 200.0, "load <lsm>", Moment(990.0, 100.0, 900.0, 0.0)))
+    sink.show(Event(100.0, 200.0, "load <lsm>", Moment(990.0, 100.0, 900.0)))
     sink.say("LSM PUT: measured")
     sink.note("wrk2 is left out")
     sink.rest()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.errors import MeasureError
-from runners.fleet.merge import added, counts_of, merge_logs, merged_report
+from runners.fleet.merge import added, merge_logs, merged_report
 from runners.readers.hdr_log import read_hdr_log
 
 LATENCIES_NS = st.lists(st.integers(1, 60_000_000_000), max_size=200)
@@ -24,6 +24,11 @@ def histogram(latencies_ns: list[int], highest_ns: int = HIGHEST_NS, digits: int
     for each in latencies_ns:
         assert recorded.record_value(each)
     return recorded
+
+
+def counts_of(histogram: HdrHistogram) -> np.ndarray:
+    """The counts of a histogram by bucket."""
+    return np.frombuffer(histogram.counts, dtype=f"i{histogram.word_size}", count=histogram.counts_len)
 
 
 def written(path: Path, start_s: float, lines: list[tuple[str, float, list[int]]]) -> Path:

@@ -13,7 +13,6 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from runners.errors import MeasureError
-from runners.fleet.merge import counts_of
 from runners.fleet.shares import (
     LocalSeat,
     LostHostError,
@@ -30,6 +29,7 @@ from runners.readers.requests_log import read_requests_log
 from runners.storage.schema import ClockRecord, ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.tests.fixtures import servers
+from runners.tests.fleet.test_merge import counts_of
 from runners.toolchain.build import truepace_tool
 from runners.toolchain.tools import TRUEPACE
 
