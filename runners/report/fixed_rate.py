@@ -41,10 +41,10 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile of a load as a cell: with its interval, marked where it is the instrument's, or why not."""
+    """Return a percentile of a load as a cell: with its interval, marked where it is the instrument's, or a dash."""
     value = facts.quoted(step, level)
     if value is None:
-        return facts.why_not(step) or tables.NONE
+        return tables.NONE
     return facts.written(value) + (UNRESOLVED if instrument.unresolved(run.steps, step, level) else "")
 
 
@@ -68,7 +68,7 @@ def loads_table(results: Results) -> Table | None:
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
     notes = ["kept"] * of_ladders + ["response", "upper-limit"] + ["changing"] * bool(changing)
-    notes += ["cpu"] * bool(results.comparisons)
+    notes += ["unquoted"] * any(tables.NONE in row for row in rows) + ["cpu"] * bool(results.comparisons)
     return Table("Loads at one rate", head, rows, " ".join(PROSE["loads"][note] for note in notes))
 
 

@@ -81,7 +81,8 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return what each treatment of a run is; None where their names say it."""
-    subjects = {step.subject for step in run.steps}
-    rows = tuple((name, text) for name, text in TREATMENTS.items() if name in subjects)
-    return Table("What is compared", ("treatment", "what it is"), rows, numeric=False) if len(rows) > 1 else None
+    """Return what each treatment of a run is, and each load that its name does not explain; None where names say it."""
+    subjects, loads = {step.subject for step in run.steps}, {step.workload for step in run.steps}
+    names = {name: name for name in subjects} | {name: name.upper() for name in loads}
+    rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)
+    return Table("What is compared", ("name", "what it is"), rows, numeric=False) if len(rows) > 1 else None

@@ -50,7 +50,7 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield the failed checks of each kind with the questions that they touch; those that touch none last, together."""
+    """Yield the failed checks of each kind with the questions that they touch; those that touch none last."""
     harmless = list[str]()
     failed = [check for check in conclusion.checks if check.failed]
     for checks in facts.grouped(failed, lambda check: check.about).values():
@@ -58,11 +58,10 @@ def failed_checks(conclusion: Conclusion) -> Iterator[str]:
         if touched := sorted({number for check in checks for number in conclusion.touched(check)}):
             yield f"{text} It touches {numbered_questions(touched)}."
         elif conclusion.answers:
-            harmless.append(text)
+            harmless.append(f"{text} It touches no answer.")
         else:
             yield f"{text} It counts for all of this report."
-    if harmless:
-        yield f"{' '.join(harmless)} {'It touches' if len(harmless) == 1 else 'They touch'} no answer."
+    yield from harmless
 
 
 def numbered_questions(numbers: Iterable[int]) -> str:

@@ -171,8 +171,8 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    changing = f"{words.listed(seen.changing)} kept changing; " if seen.changing else ""
-    label = f"{label_of(step)}: {changing}median over the load"
+    changing = f"{words.listed(seen.changing)} went up and down or on; " if seen.changing else ""
+    label = f"{label_of(step)}: {changing}median from begin to end"
     return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
 
 
@@ -249,10 +249,9 @@ def of_comparison(comparison: Comparison) -> Iterator[Check]:
         failing = (Measure(f"responses of {facts.engine_name(side)}", share, Unit.SHARE) for side, share in shares)
         yield check(FAILED, False, *failing, consequence=Consequence.EXCLUDES)
     if limited := {name for row in comparison.rows for name in row.at_least}:
-        reached = (
-            Measure(facts.engine_name(name), max(comparison.values[THROUGHPUT, name]), Unit.RATE_RPS)
-            for name in sorted(limited)
-        )
+        rows = comparison.rows_of(THROUGHPUT)
+        rates_rps = {row.treatment: row.treatment_value for row in rows} | {rows[0].baseline: rows[0].baseline_value}
+        reached = (Measure(facts.engine_name(name), rates_rps[name], Unit.RATE_RPS) for name in sorted(limited))
         yield check(LIMIT, False, *reached, consequence=Consequence.BOUNDS)
     elif comparison.late and comparison.form != Form.SLICES:
         late = Measure("loads", len(comparison.late), Unit.COUNT).out_of(len(comparison.starts))
