@@ -130,6 +130,7 @@ class Picture(Figure):
 def empty(text: str) -> Picture:
     """Return a figure that says why there is nothing to draw."""
     figure = Picture(8.4, 1.4)
+    figure.set_layout_engine("none")  # without axes there is nothing to lay out
     figure.text(0.5, 0.5, text, ha="center", color=QUIET)
     figure.alt = f"An empty figure: {text}."
     return figure
