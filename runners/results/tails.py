@@ -59,7 +59,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     if share.share.high < MARGIN:
         stands = any(name == cause for name, _ in causes.causes)
         return give(Verdict.NO, (events, causes) if stands else (credited, events, causes))
-    decided = share.named and share.share.low > 0  # a share that may be chance stands beside no cause that is known
+    decided = share.named and share.share.low > 0  # a share that may be chance is not one of the causes
     return give(Verdict.YES if decided else Verdict.INCONCLUSIVE, (events, causes), Needed.LONGER_LOAD)
 
 
