@@ -150,7 +150,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     return Comparison(
         name=about.name, form=form, baseline=about.treatments[0], treatments=about.treatments[1:],
         margin=about.smallest_difference, primary=about.primary, workload=steps[-1].workload,
-        rows=tuple(_refuse_as_control(marked(row), controls) for row in rows), failed=failed,
+        rows=tuple(refuse_as_control(marked(row), controls) for row in rows), failed=failed,
         rate_rps=float(np.median(rates_rps)) if rates_rps else math.nan,
         steps=tuple(step.name for step in steps if step.kind == SHARED), planned=about.planned_rounds,
         until=about.until, starts=tuple(used), late=late, left_out=tuple(left_out.items()),
@@ -173,7 +173,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
     return replace(row, at_least=bounds, refused=refused)
 
 
-def _refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
+def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
     """Return the row; refused where two processes of the baseline differ from one another by as much."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
@@ -183,11 +183,11 @@ def _refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
     """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
-    jit_us = {name: compiling_us.get(name, 0.0) for name in (row.treatment, row.baseline)}
-    cold = any(own_us > UNFINISHED_JIT * cpu_us.get(name, math.inf) for name, own_us in jit_us.items())
+    sides = (row.treatment, row.baseline)
+    cold = [name for name in sides if compiling_us.get(name, 0.0) > UNFINISHED_JIT * cpu_us.get(name, math.inf)]
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
         return row
-    return replace(row, refused=(Refusal(Reason.JIT_UNFINISHED, amounts=tuple(jit_us.values())),))
+    return replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))
 
 
 def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:

@@ -108,7 +108,7 @@ def questions() -> tuple[Asked, ...]:
         "median": either(
             comparisons.parts_differ(
                 Verdict.of_any, {"profiled-put-compared": "PUT", "profiled-get-compared": "GET"}, "lsm", "p50_us",
-                comparisons.DIFFERS,
+                comparisons.DIFFERS, also=("p99_us",),
             ),
             medians_apart(("put", "get"), "rocksdb", "lsm"),
         ),

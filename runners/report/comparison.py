@@ -17,7 +17,7 @@ from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Reason, Row, absolute, changed, signed
-from runners.design.objective import CPU, ERRORS, THROUGHPUT, Outcome
+from runners.design.objective import CPU, ERRORS, THROUGHPUT, UNDISTURBED, Outcome
 from runners.readers.run import Run
 from runners.report import style
 from runners.report.sentences import refusal_words
@@ -31,6 +31,7 @@ BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
 WHOLE = "-all"  # ends the place of a comparison's figure of all quantities
 MOST_ROWS = 8  # of a report, besides what differs in nothing
 NOTE_WIDTH = 5.6  # inches of the text below an axis
+SERVICE = "service_"  # as quantities of service time begin
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
 MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end; its bounds stand in words
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
@@ -178,16 +179,18 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
     inside = any(row.at_most for name in shown for row in by_quantity[name])
-    refused = {
-        refusal_words(row.refused): row.quantity.label
-        for name in shown for row in by_quantity[name]
-        if row.refused and row.refused[0].reason != Reason.WITHIN_FLOOR
-    }  # fmt: skip
-    notes = _notes(comparison, inside, refused, len(by_quantity) - len(shown))
+    refused = dict[str, str]()
+    for name in shown:
+        refusals = dict.fromkeys(refusal for row in by_quantity[name] for refusal in row.refused)
+        if beyond := [refusal for refusal in refusals if refusal.reason != Reason.WITHIN_FLOOR]:
+            refused[by_quantity[name][0].quantity.label] = refusal_words(beyond)
+    notes = _notes(comparison, shown, inside, refused, len(by_quantity) - len(shown))
     return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
 
 
-def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], left: int) -> Iterator[str]:
+def _notes(
+    comparison: Comparison, shown: Sequence[str], inside: bool, refused: Mapping[str, str], left: int
+) -> Iterator[str]:
     """Yield what stands below the table."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
@@ -199,9 +202,9 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     if comparison.reference:
         yield "The reference target is a server that does nothing, loaded with the others."
     if inside:
-        yield "* not above the reference target beyond noise: at most that, and not compared where both are."
+        yield "* Not above the reference target beyond noise: the server's own is at most that. Two such are not compared."
     if refused:
-        yield f"Not compared: {'; '.join(f'{label}: {text}' for text, label in refused.items())}."
+        yield f"Not compared: {'; '.join(f'{label}, for {text}' for label, text in refused.items())}."
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
@@ -211,7 +214,9 @@ def _notes(comparison: Comparison, inside: bool, refused: Mapping[str, str], lef
     if words.known(comparison.between_starts):
         part = words.percent(comparison.between_starts)
         yield f"Of the variance of the primary quantity {part} lies between starts, the rest between requests."
-    if words.known(comparison.without_stalls):
+    if any(name.startswith(SERVICE) for name in shown):
+        yield "Service time counts from when a request was sent, so it has no wait for the generator in it."
+    if UNDISTURBED in shown and words.known(comparison.without_stalls):
         out = words.percent(comparison.without_stalls)
         yield f"The p99 without the machine's stalls leaves out {out} of the time."
 

@@ -244,8 +244,9 @@ class Tower:
 
 
 def _tower_words(tower: Tower) -> str:
-    part = "all" if tower.in_category >= ALL * tower.share else f"of which {words.percent(tower.in_category)}"
-    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} {tower.category})"
+    whole = tower.in_category >= ALL * tower.share
+    part = "all" if whole else f"{words.percent(tower.in_category)} of the whole"
+    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} in {tower.category})"
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:

@@ -263,17 +263,12 @@ def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
     )
 
 
-def share_or_times(ratio: float) -> str:
-    """Return a ratio as a share, from 2 on as a multiple: 36.6 %, 4.5 times."""
-    return f"{ratio:.2g}{words.NBSP}times" if ratio >= 2 else words.percent(ratio)
-
-
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
     """Return the knee, what confirms or bounds it, the width of its interval, and what was missed just above."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
-    width = f"{share_or_times(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
+    width = f"{words.percent(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
     if not knee.known:
         return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
     return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
@@ -349,7 +344,9 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
-        cells = (name, *_there(rate_rps, output), share_or_times(rate_rps / base_rps), *_here(ladder, own))
+        ratio = rate_rps / base_rps
+        of_base = f"{ratio:.2g}{words.NBSP}times" if ratio >= 2 else words.percent(ratio)
+        cells = (name, *_there(rate_rps, output), of_base, *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
         return None

@@ -141,8 +141,6 @@ def _refusal(refusal: Refusal) -> str:
         return f"{words.percent(amounts[0])} of the responses of {{}} failed"
     if refusal.reason == Reason.CONTROL:
         return f"two processes of the baseline differ by {signed(amounts[0])} themselves"
-    if refusal.reason == Reason.JIT_UNFINISHED and amounts:
-        return f"JIT compilation was unfinished: {' against '.join(map(words.latency, amounts))} per request"
     return _WORDS["refusals"][refusal.reason].format(*amounts, side="{}")
 
 
@@ -190,7 +188,7 @@ def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
         reached = words.rate(rate.closed_loop_rps)
-        return f"{name} reaches at most {reached} in closed loop here, {wanted} were published"
+        return f"{name} reaches {reached} in closed loop here, {wanted} were published"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 
@@ -206,7 +204,7 @@ def _(change: ChangeWithRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"why responses slower than {words.latency(tail.threshold_us)} waited longer than usual"
+    slow = f"of the time above the usual that responses slower than {words.latency(tail.threshold_us)} took"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 

@@ -89,13 +89,13 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer for all of these blocks, each called as it says. `also`: other quantities to show with the answer."""
+    """Answer for all of these blocks, each called as it says. `also`: other quantities to show where they are compared."""
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
         label = blocks[comparison.name]
         given = answer_of(comparison, row, yes, label)
         others = (comparison.row(name, row.treatment) for name in also)
-        more = (difference_of(comparison, other, label) for other in others if other)
+        more = (difference_of(comparison, other, label) for other in others if other and not other.refused)
         answers.append(replace(given, evidence=(*given.evidence, *more)))
     return together(answers, combined) if answers else None
 

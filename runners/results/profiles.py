@@ -52,7 +52,7 @@ class Part:
 
 STORE_CPU = Part("the store's share in {}", facts.CPU, STORE)
 SOCKETS_CPU = Part("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
-HTTP_BYTES = Part("allocated for {} by HTTP", ALLOC, HTTP, "by the response alone", ("response",))
+HTTP_BYTES = Part("allocated for {} by HTTP", ALLOC, HTTP, "by the store", STORE)
 STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
 
 
@@ -159,7 +159,8 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
         if part is None or (asked.others and other is None):
             continue
-        measure = Measure.of(asked.label.format(step.workload.upper()), part, Unit.SHARE)
+        load = f"{step.workload.upper()} of {facts.engine_name(subject)}"
+        measure = Measure.of(asked.label.format(load), part, Unit.SHARE)
         evidence.append(measure.against(Measure.of(asked.other_label, other, Unit.SHARE)) if other else measure)
         limit = Bounded(MOST, MOST, MOST) if asked.than_half or other is None else other
         above.append(Bounded(part.value - limit.value, part.low - limit.high, part.high - limit.low))

@@ -72,7 +72,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
         probe = next(step for step in reversed(valid) if step.subject == valid[0].subject)
         published_rps, here_rps = output[1].rate_rps, facts.achieved_rps(probe)
         enough.append(here_rps >= published_rps)
-        here = Measure(f"{workload.upper()} here", here_rps, Unit.RATE_RPS)
+        here = Measure(f"{facts.title(probe)} here", here_rps, Unit.RATE_RPS)
         measures.append(here.against(Measure("published", published_rps, Unit.RATE_RPS)))
         steps.append(probe)
     return Answer.by(steps, Basis.CLOSED_LOOPS, all(enough), *measures) if steps else None
@@ -115,7 +115,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound where it lies within the floor."""
-    label, value = "that of truepace, which has no timer of 1 ms,", facts.quoted(step, 0.5) or Bounded(math.nan)
+    label, value = "that of the lab's generator, truepace, which has no timer of 1 ms,", facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded
-from runners.analysis.tail_attribution import LEAST_SHARE, Attribution, attribution
+from runners.analysis.tail_attribution import LEAST_SHARE, Attribution, Share, attribution
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
@@ -54,13 +54,18 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
         return give(Verdict.INCONCLUSIVE, (events, explained(seen)), Needed.EVENTS)
     if not seen.tail.spikes:
         return give(Verdict.NO, (events,))
-    causes = explained(seen)
-    credited = Measure.of(f"{cause} explains", share.share, Unit.SHARE)
+    causes, verdict = explained(seen), explains(share)
+    evidence: tuple[object, ...] = (events, causes)
+    if verdict == Verdict.NO and all(name != cause for name, _ in causes.causes):
+        evidence = (Measure.of(f"{cause} explains", share.share, Unit.SHARE), *evidence)
+    return give(verdict, evidence, Needed.LONGER_LOAD)
+
+
+def explains(share: Share) -> Verdict:
+    """Return whether a cause explains a tail: no where its share lies below MARGIN, yes where chance does not make it."""
     if share.share.high < MARGIN:
-        stands = any(name == cause for name, _ in causes.causes)
-        return give(Verdict.NO, (events, causes) if stands else (credited, events, causes))
-    decided = share.named and share.share.low > 0  # a share that may be chance is not one of the causes
-    return give(Verdict.YES if decided else Verdict.INCONCLUSIVE, (events, causes), Needed.LONGER_LOAD)
+        return Verdict.NO
+    return Verdict.YES if share.named and share.share.low > 0 else Verdict.INCONCLUSIVE
 
 
 def puts_before_a_merge(puts: float, flushes: int) -> float:

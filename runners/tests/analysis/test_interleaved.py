@@ -13,6 +13,7 @@ from scipy.stats import binom, t
 
 from runners.analysis.interleaved import _above as above
 from runners.analysis.interleaved import _resolved as resolved
+from runners.analysis.interleaved import refuse_as_control
 from runners.analysis.intervals import Bounded, Direction
 from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.analysis.treatments import (
@@ -206,3 +207,25 @@ def test_a_tail_without_a_server_that_does_nothing_is_not_compared_and_a_median_
     row = Row(QUANTITIES["p99_us"], "noop", "other", 1.3, 1.2, 1.4, Direction.HIGHER, 100.0, 130.0, 4)
     known = InterleavedRecord(treatments=("noop", "other"), smallest_difference=0.03)
     assert not resolved(row, {}, known).refused, "the treatment that does nothing is the floor"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "control", "refused"),
+    [
+        (1.29, 2.57, (1.10, 1.69), True),
+        (1.42, 2.84, (1.10, 1.69), True),
+        (1.80, 2.84, (1.10, 1.69), False),
+        (0.60, 0.80, (1.10, 1.69), False),
+        (1.29, 2.57, (0.90, 1.10), False),
+    ],
+)
+def test_what_two_processes_of_the_baseline_differ_by_is_no_effect(
+    low: float, high: float, control: tuple[float, float], refused: bool
+) -> None:
+    def row(treatment: str, low: float, high: float) -> Row:
+        side = Direction.HIGHER if low > 1 else Direction.LOWER if high < 1 else Direction.INCONCLUSIVE
+        ratio = math.sqrt(low * high)
+        return Row(QUANTITIES["allocated_bytes"], "base", treatment, ratio, low, high, side, 311.0, 311.0 * ratio, 6)
+
+    judged = refuse_as_control(row("other", low, high), [row("again", *control)])
+    assert [refusal.reason for refusal in judged.refused] == [Reason.CONTROL] * refused
