@@ -1,7 +1,7 @@
 """Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
 
-Three significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages, as many
-for bounds; thousands apart by a narrow space, a unit by a no-break space: 118 us (116-121).
+Latencies have three significant digits, counts and rates are whole, percentages have one or two decimals, bounds as
+many as their value. A narrow space separates thousands, a no-break space separates the unit: 118 us (116-121).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON can hold it: null where it is not known or endless."""
+    """Return the number, or None (null in JSON) for NaN and infinity."""
     return value if math.isfinite(value) else None
 
 
@@ -41,7 +41,7 @@ WIDE = 0.2  # an interval of that share of its value bears two significant digit
 
 
 def _decimals(value: float, *bounds: float | None) -> int:
-    """Return the decimals of a value and its bounds; a side without a bound is a wide interval."""
+    """Return how many decimals a value and its bounds get; a missing bound makes the interval wide."""
     sides = [value, *(side for side in bounds if known(side))]
     wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
     most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
@@ -186,13 +186,13 @@ def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
 
 
 def several(number: float | None, noun: str, rest: str = "") -> str:
-    """1 response with an error, 12 responses with an error: `noun` takes an s unless there is one, `rest` stays."""
+    """Return a count with its noun, which takes an s unless it is 1, and the rest: 12 responses with an error."""
     counted = count(number)
     return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 
 
 def connections(number: float | None) -> str:
-    """one connection, 64 connections."""
+    """Return a number of connections in words: one connection, 64 connections."""
     return "one connection" if number == 1 else several(number, "connection")
 
 
@@ -202,7 +202,7 @@ def level(percentile: float) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """a, b and c."""
+    """Return words as a list in prose: a, b and c."""
     given = list(words)
     return " and ".join(([", ".join(given[:-1])] if given[:-1] else []) + given[-1:])
 
