@@ -45,7 +45,7 @@ class Appraisal:
         self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return a job's content address (16 hex digits of SHA-256) and planned seconds. Raises PlanError, ToolError."""
+        """Return a job's content address (16 hex digits) and its planned seconds. Raises PlanError, ToolError."""
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
