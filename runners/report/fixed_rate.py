@@ -49,7 +49,7 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate loads at one rate, else each ladder's step at the highest rate that was kept; None without such steps."""
+    """Tabulate loads at one rate, else of each ladder the step at the highest rate that was kept; None without any."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -135,8 +135,10 @@ def shares_section(results: Results) -> Section:
 
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
-    """Choose at most MOST_GRAPHS flame graphs: for each HTTP method those of one treatment, for cpu at its lowest and
-    highest rate, for alloc at the highest, and for lock that of the first of `locks` with enough samples.
+    """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
+
+    A ladder gives cpu at its lowest and highest rate, and alloc at the highest; the first of `locks` with enough samples
+    gives lock.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])

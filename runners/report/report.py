@@ -31,10 +31,7 @@ LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all. Raises OSError.
-
-    An archive gets at most KEPT_FIGURES figures, and its flame graphs.
-    """
+    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all. Raises OSError."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
@@ -106,7 +103,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown, with paths relative to the run folder; `kept`: anchors of its figures, None: all."""
+    """Return the report as Markdown, paths relative to the run folder; `kept`: anchors of its figures (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)
