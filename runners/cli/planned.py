@@ -64,7 +64,7 @@ def _is_target(setting: object) -> bool:
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the parameters of the run that is resumed, unless they are given anew."""
+    """Return the parameters of the run to resume, if any, updated by those that are given."""
     earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 

@@ -25,7 +25,7 @@ KERNEL = "python3"
 
 
 class NotebookError(LabError):
-    """A cell that failed."""
+    """A notebook's cell that failed, or a kernel that died."""
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
@@ -144,7 +144,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
+    """Reopen a run's folder and return it. Raises PlanError if it is being measured, or `manifest` is another run's."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)

@@ -20,7 +20,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return one block: both settings, a second process of the first, a server that does nothing. Raises PlanError."""
+    """Return one block: both settings, a control (the first again), a server that does nothing. Raises PlanError."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")

@@ -21,7 +21,7 @@ from runners.readers.requests_log import merged_requests
 from runners.storage.step_folder import StepFolder, write_json
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-#: Fields of a report that are the same in all.
+#: Fields that are the same in the reports of all generators.
 _OF_ANY = ("schema", "version", "command", "url", "mode", "arrival", "queue", "warmup_s", "duration_s")
 _WAITS = ("reconnect_us", "waited_for_connection_us")
 
@@ -83,7 +83,7 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:
-    """Return what no log holds of a load that generators shared: counts, rates, failures and their lateness.
+    """Return the report of a load that generators shared: counts, rates, failures and the generators' lateness.
 
     Its fields are those of one generator's report (`runners/loadgen/docs/json.md`).
     """
@@ -127,7 +127,7 @@ def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return failures by cause over all generators, each with the first of them."""
+    """Return a failure for each cause, with its count over all generators and its first occurrence."""
     causes: dict[str, dict[str, Any]] = {}
     for failure in (failure for report in reports for failure in report.get("failures", ())):
         known = causes.get(failure["cause"])

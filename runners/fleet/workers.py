@@ -41,12 +41,12 @@ RENEW_S = 1.0
 ASK_S = 4.0  # for a response of a host
 CONNECT_S = 20.0
 _T = TypeVar("_T")
-#: By lease: the time of the monotonic clock at which it runs out. Of this process, which is a worker.
+#: The end of each lease of this worker process, in seconds of the monotonic clock, by the lease's name.
 _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Handlers of a worker, on the connection that it has anyway, for its clock and for leases."""
+    """Adds handlers for a worker's clock and leases to the connection that the worker has anyway."""
 
     name = "lab"
 
@@ -79,7 +79,7 @@ class Tls:
     key: Path
 
     def settings(self) -> dict[str, object]:
-        """Return dask's settings for them, which reach the hosts too. Raises PlanError for a file that is not there."""
+        """Return dask's settings for these files, on all hosts too. Raises PlanError for a file that is not there."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
@@ -232,12 +232,12 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
-    """As a worker: measure round trips to the servers."""
+    """Measure round trips to the servers, on a worker."""
     return shares.round_trips(urls)
 
 
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
-    """As a worker: send a share of a load."""
+    """Send a share of a load, on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
     return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
 

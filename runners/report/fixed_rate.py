@@ -137,8 +137,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    A ladder gives cpu at its lowest and highest rate, and alloc at the highest; the first of `locks` with enough samples
-    gives lock.
+    A ladder gives cpu at its lowest and highest rate, and alloc at the highest. The first of `locks` with enough
+    samples gives lock.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])

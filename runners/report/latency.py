@@ -202,7 +202,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency by slices of `grid`, else by the second: `t_s`, `end_s`, and `p50_us`, `p99_us`, `max_us` or NaN."""
+    """Return latency by slices of `grid`, else by the second: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`, or NaN."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
