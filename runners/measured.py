@@ -113,7 +113,7 @@ class Measured:
         return self._frames("telemetry", self.steps)
 
     def profile(self, event: str = "cpu") -> pd.DataFrame:
-        """Frames of the profiled loads, the widest first: `event` is cpu, alloc (by bytes) or lock (by time waited).
+        """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
         Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
         the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.

@@ -55,7 +55,7 @@ def _rounded(value: float, decimals: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a whole number: 3 959 100."""
+    """Return a whole number as text, "unknown" for None and NaN: 3 959 100."""
     if not known(value):
         return UNKNOWN
     text = f"{abs(round(value)):,}".replace(",", THIN)
@@ -63,7 +63,7 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return a rate: 12 600/s."""
+    """Return a rate per second as text, "unknown" for None and NaN: 12 600/s."""
     return UNKNOWN if not known(value) else f"{count(value)}/s"
 
 
@@ -80,7 +80,7 @@ def _bare(value_us: float, scale: float) -> str:
 
 
 def latency(value_us: float | None) -> str:
-    """Return a duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
+    """Return a duration, given in microseconds, as text, "unknown" for None and NaN: 118 us, 1.02 ms, 1.83 s."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = _time_unit(value_us)
@@ -157,7 +157,7 @@ def change_interval(share: float, low: float, high: float) -> str:
 
 
 def size(value_bytes: float | None) -> str:
-    """Return a size in bytes with a decimal prefix: 134 MB."""
+    """Return a size in bytes with a decimal prefix, "unknown" for None and NaN: 134 MB."""
     if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -167,7 +167,7 @@ def size(value_bytes: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return a time in seconds: 14 s, 0.5 s."""
+    """Return a time in seconds as text, "unknown" for None and NaN: 14 s, 0.5 s."""
     return UNKNOWN if not known(value) else f"{value:.3g}{NBSP}s"
 
 
@@ -177,7 +177,7 @@ def number(value: float | None) -> str:
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """Return the least and the most of several values, once where both read the same: 141 to 275."""
+    """Return the least and the most finite value as `unit` writes them, once if both read the same: 141 to 275."""
     known_values = [value for value in values if math.isfinite(value)]
     if not known_values:
         return UNKNOWN

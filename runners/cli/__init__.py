@@ -103,7 +103,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> AbstractContextManager[object]:
-    """With `apart`, send what is printed meanwhile to standard error: standard output is for the result alone."""
+    """Send what the body prints to standard error if `apart`: standard output is for the result alone."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 

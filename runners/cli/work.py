@@ -113,7 +113,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return the name of a run's first profiled step, and its profile in format `form`. Raises PlanError without one."""
+    """Return the name of the first profiled step of a run, and its profile as `form`. Raises PlanError without one."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -264,7 +264,7 @@ def compare_files(
 
 
 def compared_text(compared: Sequence[Comparison]) -> str:
-    """Return comparisons of runs, or of outputs, as they are printed."""
+    """Return the text that is printed for comparisons of runs or of outputs."""
     return "\n".join(
         line
         for comparison in compared

@@ -1,6 +1,6 @@
 """Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
 
-A block is a generator of sessions that is sent their steps and depends on them alone, so that it can be resumed.
+A block is a generator that yields sessions and is sent their steps; it needs nothing else, so it can be resumed.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
+    """Raise PlanError for `differences`, or for a `wanted` parameter, except minutes, that is not as in `before`."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

@@ -182,7 +182,7 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return the steps of a session that an earlier one measured; none where one is missing or differs."""
+        """Return a session's steps that were measured before a resume; [] if one is missing or specified otherwise."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
         steps = [read_step(folder) for folder in folders]

@@ -301,7 +301,7 @@ class Progress:
         self._total_s = total_s - planned_s + self._done_s - done_s
 
     def extend(self, by_s: float) -> None:
-        """Plan for so many seconds more, or less."""
+        """Add seconds to the run's plan, or with a negative number take them away."""
         self._total_s = max(self._done_s, self._total_s + by_s)
 
     def say(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Reproduce report 5: three nodes, its changes one at a time, copies, and a node that dies."""
+"""Reproduce report 5: three nodes, the report's changes one at a time, copies, and a node that dies."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def loads(size: str) -> tuple[Workload, Workload]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the knees of the stores in one search, PUT and then GET; then two stores at one rate, and compared."""
+    """Return the blocks: knees of the stores for PUT and GET, then two stores profiled at one rate and compared."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     plan = replace(LADDERS[size], objective=objective, connections=connections)

@@ -1,4 +1,4 @@
-"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too."""
+"""Measure the authors' proposals for the LSM store, one switch at a time; the proposals for reads also together."""
 
 from __future__ import annotations
 

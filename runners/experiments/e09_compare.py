@@ -1,4 +1,4 @@
-"""Compare two treatments by one schedule that they share, over fresh starts of each: `lab compare` too."""
+"""Compare two treatments by one schedule that they share, over fresh starts of each; `lab compare` runs this too."""
 
 from __future__ import annotations
 

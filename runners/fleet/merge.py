@@ -27,7 +27,7 @@ _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Write the files of a load from those of its generators. `start_unix_us`: the start of its window, for all."""
+    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Add the HdrHistogram logs of several generators, interval by interval and tag by tag."""
+    """Add the generators' HdrHistogram logs by interval and tag. Raises MeasureError for a line that is no interval."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -137,7 +137,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the count of all generators, and for every percentile the largest of any."""
+    """Return the generators' summed count and, for each percentile, their largest value; None without any."""
     known = [summary for summary in times if summary]
     if not known:
         return None

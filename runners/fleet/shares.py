@@ -1,7 +1,7 @@
 """Send one load by several generators: each its share of one schedule, all from one instant on.
 
 Hosts agree on the instant by their wall clocks, which are compared by NTP's four stamps (D. Mills et al., RFC 5905,
-sections 8 and 10): the true offset lies within half of the delay of the offset that an exchange shows.
+sections 8 and 10): the true offset differs from that of an exchange by at most half of the exchange's delay.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
-    """Measure the round trip to each server by connecting: TCP's handshake takes one, and no work of the server."""
+    """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
     taken_us, failed = [], 0
     for url in dict.fromkeys(urls):
         address = urlsplit(url)
@@ -352,7 +352,7 @@ DRIFT = 500e-6
 
 
 class Exchange(NamedTuple):
-    """A question and its reply: `asked_ns` and `answered_ns` by our clock, the two between them by the other's."""
+    """A question and its reply: `asked_ns`, `answered_ns` by our clock, `received_ns`, `replied_ns` by the other's."""
 
     asked_ns: int
     received_ns: int

@@ -114,7 +114,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """Return the present hosts with a slot for a role, by name."""
+        """Return the hosts that are present and have a slot for a role, sorted by name."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -123,7 +123,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Ask a host for its clock EXCHANGES times. Raises LostHostError."""
+        """Return the time stamps of EXCHANGES questions for a host's clock. Raises LostHostError."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
@@ -341,6 +341,6 @@ def environment(fleet: Fleet, host: Host) -> dict[str, str]:
 
 
 def from_environment() -> Fleet:
-    """Return the fleet that the environment names."""
+    """Return the fleet that the environment variables name. Raises PlanError where its scheduler does not respond."""
     files = os.environ.get(shares.TLS_VARIABLE)
     return connected(os.environ[shares.SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

@@ -99,7 +99,7 @@ def _side(ratios: Sequence[float]) -> float:
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences; CPU time that all threads contradict is left out."""
+    """Return a heading with at most three decided differences, without CPU time that background threads reverse."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]

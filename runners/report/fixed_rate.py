@@ -73,7 +73,7 @@ def loads_table(results: Results) -> Table | None:
 
 
 def latency_section(results: Results) -> Section:
-    """Return the latency of the loads: a spectrum of each workload, each load over time, and spectra by rate."""
+    """Return the section on latency: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Picture]()
     loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
@@ -107,7 +107,7 @@ def _by_rate(results: Results) -> Iterator[Picture]:
 
 
 def tail_section(results: Results) -> Section:
-    """Return the latency of single loads over time, with the causes of their tails in lanes below."""
+    """Return the section on single loads over time, with the causes of their tails in lanes below."""
     loads = [step for step in results.clean_loads() if facts.quotable(step) and not step.frames["slices"].empty]
     floors = (instrument.nearest_floor(results.run.steps, step) for step in loads)
     drawn = (timeline(step, floor=floor).at(f"causes-{step.name}") for step, floor in zip(loads, floors, strict=True))
@@ -115,7 +115,7 @@ def tail_section(results: Results) -> Section:
 
 
 def where_section(results: Results) -> Section:
-    """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
+    """Return the section on profiles: flame graphs of each workload, CPU time by category, shares with intervals."""
     profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
     if not profiled:  # only profiles of overloaded servers, whose requests queued
         profiled = locks = [step for step in results.steps if step.profiled and facts.fell_short(step)]
@@ -128,7 +128,7 @@ def where_section(results: Results) -> Section:
 
 
 def shares_section(results: Results) -> Section:
-    """Return the shares of allocated bytes and of the time waited for locks, by category."""
+    """Return the section on shares by category, of allocated bytes and of the time waited for locks."""
     profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
     others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
     return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
@@ -188,7 +188,7 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 
 
 def published_section(results: Results) -> Section:
-    """Return published and reproduced side by side: loads at one rate, and the rates of ladders."""
+    """Return the section on published and reproduced figures: of loads at one rate, and of the rates of ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
     shown = [
         _against(results.run, workload, output[1], loads)

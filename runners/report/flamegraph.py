@@ -75,7 +75,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the stacks of one event as a tree of calls with shares of 1; thread names are left out."""
+    """Return the stacks of one event as a tree of calls, whose root has the share 1; thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -249,7 +249,7 @@ def _tower_words(tower: Tower) -> str:
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
-    """Return a step's rows of its frame `stacks` for one event; no rows without such a profile."""
+    """Return the rows of one event in a step's frame `stacks`; no rows without such a profile."""
     stacks = step.frames["stacks"]
     return stacks[stacks["event"] == event] if not stacks.empty else stacks
 

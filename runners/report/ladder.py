@@ -42,7 +42,7 @@ LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, 
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
 MOST_DRAWN = 3  # ladders that a report draws one by one
-MOST_NOT_OFFERED = 2  # rows, of the highest published rates, of a table whose rates this run did not offer
+MOST_NOT_OFFERED = 2  # rows that a table has, of the highest published rates, if this run offered none of them
 
 
 def objective_words(objective: Objective) -> str:
@@ -316,7 +316,7 @@ def _rates(ladder: Ladder) -> str:
 
 
 def ladder_sections(run: Run) -> Iterator[Section]:
-    """Yield all ladders of a run in one section."""
+    """Yield the section on all ladders of a run; none for a run without ladders."""
     all_ladders = ladders(run)
     if not all_ladders:
         return
@@ -409,7 +409,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> s
 
 
 def knee_sections(run: Run) -> Iterator[Section]:
-    """Yield the knees of a run's settings, side by side; none for a run of one setting."""
+    """Yield the section with the knees of a run's settings side by side; none for a run of one setting."""
     by_workload = knees(run)
     if not by_workload:
         return

@@ -118,7 +118,7 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve, dotted where it was taken at another rate than these loads; None without one."""
+    """Return the floor's curve, dotted if no load had its rate and connections; None without a quotable floor."""
     if floor is None or not quotable(floor):
         return None
     loads = loads or (floor,)
@@ -218,7 +218,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title with the causes of the tail; without `seen`, the p99 of the median and of the worst second."""
+    """Return a title with the causes of the tail; without `seen`, with the median and the highest p99 of a second."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)

@@ -44,7 +44,7 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw deaths of a node, a column a death."""
+    """Draw latency and responses over time around each death of a node, a column for each death."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
@@ -78,7 +78,7 @@ def outage_sections(run: Run) -> Iterator[Section]:
 
 
 def cluster_sections(run: Run) -> Iterator[Section]:
-    """Yield the waits for the lock around the HTTP client, and where the requests of a cluster were served."""
+    """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
     if profiles := cluster.lock_waits(run):
         yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
     loads = cluster.clusters(run)
@@ -182,7 +182,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Tabulate the gain of each store with its interval, its cost, and the verdict."""
+    """Tabulate of each store the gains in PUT and GET with intervals, amplification, memory, and the verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -281,7 +281,7 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:
-    """Tabulate every trend: how many runs, the median, the last figure, and what changed."""
+    """Tabulate every trend: its number of runs, median, last value, and changes of level."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())

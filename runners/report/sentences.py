@@ -26,7 +26,7 @@ from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
-MOST_PAIRS = 4  # so many differences are written with both their values, more without
+MOST_PAIRS = 4  # up to so many differences, each is written with both its values
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 

@@ -112,7 +112,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 
 @style.styled
 def floors(measured: Sequence[Floor]) -> style.Picture:
-    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
+    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel for each rate and connections.
 
     wrk, which has no rate, stands in the last panel of its number of connections.
     """

@@ -71,7 +71,7 @@ def numbered_questions(numbers: Iterable[int]) -> str:
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
-    """Return what failed checks say of one answer, those first that exclude its evidence."""
+    """Return a sentence for each failed check that touches question `number`, first those that exclude evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     return [check_words(check, with_values=False) for check in touching]
