@@ -91,7 +91,7 @@ def latency_section(results: Results) -> Section:
 
 
 def _by_rate(results: Results) -> Iterator[Picture]:
-    """Yield a picture per workload: spectra by rate of the treatment that kept most rates, with the objective."""
+    """Yield a picture per workload: the objective, and a spectrum per rate of the treatment that kept most rates."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
     for workload, pairs in by_workload.items():

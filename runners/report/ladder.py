@@ -70,7 +70,7 @@ def base_words(ladder: Ladder, base: LadderBase) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return which longer steps met and missed the objective; else the closed loop that bounds the knee, or neither."""
+    """Return which longer steps met and missed the objective, else a closed loop that bounds the knee, if one does."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [

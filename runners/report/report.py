@@ -159,7 +159,7 @@ def _left_out(least_share: float) -> str:
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
-    """Return the environment of the report's templates; values lose control characters, and HTML is escaped."""
+    """Return the environment of the report's templates; values lose control characters, `autoescape` escapes HTML."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
