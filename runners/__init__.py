@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return what each block of a run measured, by the block's name: figures, and data as pandas frames.
+    """Return a Measured for each block of a run, by the block's name: its figures, and its data as pandas frames.
 
     `run` is a run's folder, a reference's (`data/reference/01`), or a run's name as `lab runs` prints it. Raises
     StoreError, naming it, where there is no such run.

@@ -31,13 +31,13 @@ from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
 RULES_FOLDER = f"{DOCS}/rules"
-#: A worker that the theme would load from a network, and help for keys and screen readers.
+#: Files that pages load: a worker that the theme would load from a network, and help for keyboards and screen readers.
 ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
 
 def navigation(entries: Iterable[Any]) -> Iterator[Any]:
-    """Yield the entries of a navigation, with the files of the repository that fit a pattern in its place."""
+    """Yield the entries of a navigation; a glob pattern that matches files is replaced by their sorted paths."""
     for entry in entries:
         if isinstance(entry, dict):
             yield {name: list(navigation(part)) for name, part in entry.items()}
@@ -55,7 +55,7 @@ def paths(entries: Iterable[Any]) -> Iterator[str]:
 
 
 def settings() -> dict[str, Any]:
-    """Return the settings of the site."""
+    """Return the settings in mkdocs.yml, with the glob patterns of its navigation replaced by paths."""
     read: dict[str, Any] = yaml.safe_load((ROOT / DOCS / "mkdocs.yml").read_text(encoding="utf-8"))
     return {**read, "nav": list(navigation(read["nav"]))}
 
@@ -78,7 +78,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's text with the file's name in place of a link to a file that is no page and no picture."""
+    """Return a page's Markdown; a link to a file that is not in `known`, the pages' paths, becomes words and a path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -107,7 +107,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the keys of a YAML file, from its schema."""
+    """Yield the parts of the Markdown page on the keys of a YAML file, from its schema."""
     yield f"# {schema['title']}\n\nIts keys; `lab schema {name}` prints the schema."
     for title, part in schema["$defs"].items():
         yield f"\n## {title}\n\n{part.get('description', '')}\n"

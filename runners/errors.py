@@ -7,12 +7,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
 
-#: What a terminal or a page would act on in place of showing it: control characters, and those that turn text around.
+#: Characters that a terminal or a page obeys and does not show: control characters and changes of text direction.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Write text for a terminal: lines stay, and any other control character is spelled out."""
+    """Return text for a terminal: line breaks and tabs stay, any other control character is spelled out."""
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
@@ -82,7 +82,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return the text of a raw file. Bytes that are no UTF-8 are replaced, with `strict` an error. Raises ReadError."""
+    """Return the text of a raw file. Bytes that are not UTF-8 are replaced; `strict` refuses them. Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Measure one job of a campaign in this process, and name its result by its content."""
+"""Measure one job of a campaign in this process, and compute the content address that names its result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from runners.trial import machine
 
 
 class Appraisal:
-    """Returns a job's content address and planned seconds; looks at machine, targets and tools once."""
+    """A function from a job to its content address and planned seconds; it examines machine, targets and tools once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
@@ -45,7 +45,7 @@ class Appraisal:
         self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return the address (16 hexadecimal digits) and the seconds of a job. Raises PlanError, ToolError."""
+        """Return a job's content address (16 hex digits) and its planned seconds. Raises PlanError, ToolError."""
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -70,14 +70,14 @@ def _generator(chosen: str) -> dict[str, str]:
 
 
 class LocalRunner:
-    """Measures jobs in this process, in order. `say` prints a message for the user while jobs run."""
+    """A runner that measures jobs in this process, one by one. `say` prints a message for the user while jobs run."""
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`; a run that an earlier attempt left there unfinished is resumed."""
+        """Measure a job into `folder`, or resume the attempt there; an OSError or LabError makes a failed outcome."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -122,12 +122,12 @@ class LocalRunner:
         return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return the job's run folder, and whether an earlier attempt at it, whose process is gone, is resumed."""
+        """Return the job's run folder, and whether it holds an attempt to resume; `anew` discards earlier attempts."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
                 manifest = run.manifest()
-                if manifest.get("address") == job.address and "machine" in manifest:  # it was looked at before a load
+                if manifest.get("address") == job.address and "machine" in manifest:  # recorded before the first load
                     run.update_manifest(status="interrupted")
                     return run, True
         shutil.rmtree(folder, ignore_errors=True)
@@ -161,7 +161,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's fields of a JobOutcome; seconds of trials in `kept` (name, start) are of an earlier session."""
+    """Return a run's counts for its JobOutcome; `loaded_s` omits earlier sessions' trials, `kept` by (name, start)."""
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(
         max(0, record.ended_unix_us - record.started_unix_us)

@@ -59,7 +59,7 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        """Begin a run, as `begin` does; a campaign gives folder, tools, display, and its `circumstances`."""
+        """Begin a run as `begin` does; a campaign passes folder, tools (`shop`), display, circumstances (`about`)."""
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
         self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured
@@ -101,7 +101,7 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check the parameters, build what is missing, look at the machine, and open a run folder.
+        """Check the parameters, build missing tools, open a run folder, and measure the sentinel load.
 
         Parameters are given one by one, or taken from `names`, in a notebook `globals()`. `targets` are description
         files of servers that are loaded in place of the lab's stores. `resume` is the folder of a run to resume. Raises
@@ -164,7 +164,7 @@ class Lab:
         return Concluded(conclusion, self.folder.report_html)
 
     def finish(self, **fields: object) -> None:
-        """End a complete run without a report, which `lab report` writes; `fields` go into its manifest."""
+        """Mark the run complete without writing a report (`lab report` does); `fields` go into its manifest."""
         self._servers.stop()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")
@@ -210,7 +210,7 @@ SHOWN_RUNS = 30
 
 
 class Past:
-    """All runs below some folders, read into a run folder of its own, from which a report is made."""
+    """The history of all runs below some folders, copied into a new run folder from which a report is made."""
 
     def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
         self._history, self.folder, self._metrics = history, folder, metrics
@@ -243,12 +243,12 @@ class Past:
         return self._history.views()
 
     def runs(self) -> pd.DataFrame:
-        """Return the latest runs, newest first."""
+        """Return the latest 30 runs, a row for each, newest first."""
         columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
         return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(SHOWN_RUNS)
 
     def trends(self) -> list[Trend]:
-        """Return one series for each thing that was measured twice or more on one class of machine."""
+        """Return a series for each figure of a load that was measured twice or more on one class of machine."""
         frames = self.folder.read_frames()
         return trends(frames["measurements"], frames["runs"], self._metrics)
 

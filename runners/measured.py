@@ -32,11 +32,11 @@ from runners.storage.run_folder import RUNS, RunFolder
 QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PAIRED, ALONE, SOLO})
 
 
-@dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
+@dataclass(frozen=True, eq=False)  # without slots: cached_property needs a __dict__
 class Measured:
     """What one block measured; the last line of a notebook's cell shows its figures, flame graphs and a small table.
 
-    Each frame has a row a value and begins with `load`, the name of the load's folder (`put-lsm`). Latencies are in
+    Every frame has `load`, the name of the load's folder (`put-lsm`), as its first column. Latencies are in
     microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are the trials as
     they were read, with raw `step.frames`.
     """
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def loads(self) -> tuple[Step, ...]:
-        """Loads without a profiler whose latencies may be quoted; fills, probes and warm-ups are `steps` alone."""
+        """Loads without a profiler whose latencies may be quoted; fills, probes and warm-ups are only in `steps`."""
         return tuple(step for step in self.steps if step.kind in QUOTED_ROLES and not step.profiled)
 
     @property
@@ -86,7 +86,7 @@ class Measured:
 
     @property
     def series(self) -> pd.DataFrame:
-        """Each second of each load.
+        """Latency percentiles and counts of every second of every load.
 
         Columns: `load`; `t_s`; `kind` (response or service); `count`, recorded times; `p50_us`, `p90_us`, `p99_us`,
         `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN where the generator does not tell).
@@ -113,7 +113,7 @@ class Measured:
         return self._frames("telemetry", self.steps)
 
     def profile(self, event: str = "cpu") -> pd.DataFrame:
-        """Frames of the profiled loads, the widest first: `event` is cpu, alloc (by bytes) or lock (by time waited).
+        """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
         Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
         the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
@@ -125,7 +125,7 @@ class Measured:
 
     @property
     def plot(self) -> Plot:
-        """The figures that can be drawn of it: a method each."""
+        """The figures that can be drawn of this block, a method for each."""
         return Plot(self)
 
     @cached_property
@@ -137,19 +137,19 @@ class Measured:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The sections of the report that these steps alone make."""
+        """The report's sections, built from these steps alone."""
         own = own_sections(self.results.run)
         return (latency_section(self.results), *own, where_section(self.results))
 
     @property
     def figures(self) -> tuple[Picture | FlameGraph, ...]:
-        """The figures and then the flame graphs that the report has of these steps."""
+        """The pictures of `sections`, then their flame graphs."""
         pictures = [picture for section in self.sections for picture in section.figures]
         return (*pictures, *(graph for section in self.sections for graph in section.graphs))
 
     @property
     def table(self) -> Table | None:
-        """The loads at one rate; else the first table that the report has of these steps, or None."""
+        """The table of loads at one rate; else the first table of `sections`, or None."""
         return loads_table(self.results) or next((table for section in self.sections for table in section.tables), None)
 
     def _ipython_display_(self) -> None:
@@ -166,7 +166,7 @@ class Measured:
         return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return the frame of this name of all these steps, one below the other, with the step's name first."""
+        """Return the frames called `name` of all these steps as one, whose first column `load` is the step's name."""
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
@@ -182,7 +182,7 @@ class Measured:
 
 
 def _frames_of(step: Step, event: str) -> pd.DataFrame:
-    """Return each frame of a profile with its shares and its category, the widest first."""
+    """Return a row for each stack frame of a profile, with its shares and its category, the widest first."""
     stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
     top, by_category = Counter[str](), defaultdict[str, Counter[str]](Counter)
     for stack, weight in zip(stacks["stack"], stacks["count"], strict=True):
@@ -208,21 +208,21 @@ class Plot:
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Return latency by percentile of each load, with the floor; over that of another block or run if given."""
+        """Draw latency by percentile of each load, with the floor; `with_`: a block of any run to draw over it."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
 
     def timeline(self, load: str = "") -> Picture:
-        """Return latency over time, with the causes of its tail, of a load by its name; of the first without one."""
+        """Draw one load's latency over time, with the causes of its tail; `load`: its name, empty for the first."""
         return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
-        """Return the flame graph of a profiled load by its name, of the first without one. Raises as `profile`."""
+        """Return the flame graph of a profiled load; `load`: its name, empty for the first. Raises PlanError."""
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Return the first profile of another block or run against that of this one. Raises as `profile`."""
+        """Return this block's first profile compared with that of `with_`, a block of any run. Raises PlanError."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
@@ -232,7 +232,7 @@ class Plot:
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
     def _chosen(self, steps: list[Step], load: str) -> list[Step]:
-        """Return the step of that name, or all steps without one. Raises PlanError, naming the steps there are."""
+        """Return the steps called `load`, or all steps if it is empty. Raises PlanError, naming the steps there are."""
         chosen = [step for step in steps if load in ("", step.name)]
         if load and not chosen:
             names = ", ".join(step.name for step in steps) or "none"

@@ -1,7 +1,7 @@
 """Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
 
-Three significant digits for latencies, whole numbers for counts and rates, one or two decimals for percentages, as many
-for bounds; thousands apart by a narrow space, a unit by a no-break space: 118 us (116-121).
+Latencies have three significant digits, counts and rates are whole, percentages have one or two decimals, bounds as
+many as their value. A narrow space separates thousands, a no-break space separates the unit: 118 us (116-121).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON can hold it: null where it is not known or endless."""
+    """Return the number, or None (null in JSON) for NaN and infinity."""
     return value if math.isfinite(value) else None
 
 
@@ -41,7 +41,7 @@ WIDE = 0.2  # an interval of that share of its value bears two significant digit
 
 
 def _decimals(value: float, *bounds: float | None) -> int:
-    """Return the decimals of a value and its bounds; a side without a bound is a wide interval."""
+    """Return how many decimals a value and its bounds get; a missing bound makes the interval wide."""
     sides = [value, *(side for side in bounds if known(side))]
     wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
     most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
@@ -55,7 +55,7 @@ def _rounded(value: float, decimals: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a whole number: 3 959 100."""
+    """Return a whole number as text, "unknown" for None and NaN: 3 959 100."""
     if not known(value):
         return UNKNOWN
     text = f"{abs(round(value)):,}".replace(",", THIN)
@@ -63,7 +63,7 @@ def count(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return a rate: 12 600/s."""
+    """Return a rate per second as text, "unknown" for None and NaN: 12 600/s."""
     return UNKNOWN if not known(value) else f"{count(value)}/s"
 
 
@@ -80,7 +80,7 @@ def _bare(value_us: float, scale: float) -> str:
 
 
 def latency(value_us: float | None) -> str:
-    """Return a duration in microseconds: 118 us, 1.02 ms, 1.83 s."""
+    """Return a duration, given in microseconds, as text, "unknown" for None and NaN: 118 us, 1.02 ms, 1.83 s."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = _time_unit(value_us)
@@ -157,7 +157,7 @@ def change_interval(share: float, low: float, high: float) -> str:
 
 
 def size(value_bytes: float | None) -> str:
-    """Return a size in bytes with a decimal prefix: 134 MB."""
+    """Return a size in bytes with a decimal prefix, "unknown" for None and NaN: 134 MB."""
     if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -167,7 +167,7 @@ def size(value_bytes: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return a time in seconds: 14 s, 0.5 s."""
+    """Return a time in seconds as text, "unknown" for None and NaN: 14 s, 0.5 s."""
     return UNKNOWN if not known(value) else f"{value:.3g}{NBSP}s"
 
 
@@ -177,7 +177,7 @@ def number(value: float | None) -> str:
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """Return the least and the most of several values, once where both read the same: 141 to 275."""
+    """Return the least and the most finite value as `unit` writes them, once if both read the same: 141 to 275."""
     known_values = [value for value in values if math.isfinite(value)]
     if not known_values:
         return UNKNOWN
@@ -186,13 +186,13 @@ def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
 
 
 def several(number: float | None, noun: str, rest: str = "") -> str:
-    """1 response with an error, 12 responses with an error: `noun` takes an s unless there is one, `rest` stays."""
+    """Return a count with its noun, which takes an s unless it is 1, and the rest: 12 responses with an error."""
     counted = count(number)
     return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 
 
 def connections(number: float | None) -> str:
-    """one connection, 64 connections."""
+    """Return a number of connections in words: one connection, 64 connections."""
     return "one connection" if number == 1 else several(number, "connection")
 
 
@@ -202,7 +202,7 @@ def level(percentile: float) -> str:
 
 
 def listed(words: Iterable[str]) -> str:
-    """a, b and c."""
+    """Return words as a list in prose: a, b and c."""
     given = list(words)
     return " and ".join(([", ".join(given[:-1])] if given[:-1] else []) + given[-1:])
 

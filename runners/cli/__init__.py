@@ -103,7 +103,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> AbstractContextManager[object]:
-    """With `apart`, send what is printed meanwhile to standard error: standard output is for the result alone."""
+    """Send what the body prints to standard error if `apart`: standard output is for the result alone."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 
@@ -136,7 +136,7 @@ def _fail(text: str, error: BaseException, code: Exit) -> NoReturn:
 
 
 def _left_by(interrupt: BaseException | None) -> str:
-    """Return what an interrupted command leaves: a run with the command that resumes it, or nothing measured."""
+    """Return how to resume an interrupted command's run, or that nothing was measured, as the end of a message."""
     words = sys.argv[1:]
     resumable = any(word.partition("=")[0] == "--resume" for word in words)
     if isinstance(interrupt, Interrupted) and not resumable:

@@ -162,7 +162,7 @@ def _compare_folders(
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """How a comparison that is measured is printed, and what limits decide its exit code."""
+    """The options for the end of a comparison: how it is printed, and the limits that decide its exit code."""
 
     limits: tuple[ChangeLimit, ...]
     inconclusive: str

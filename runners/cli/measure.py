@@ -51,7 +51,7 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the options that name the hosts of a fleet; the command gets what opens it, or None without one."""
+    """Declare the options that name a fleet's hosts; the command gets `fleet`, a function that opens it, or None."""
 
     @functools.wraps(command)
     def called(

@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
 
 
 class _Target(click.Path):
-    """The description of a server, or the URL of one that runs already, of which a description is written."""
+    """The description of a server, or the URL of a server that runs already, for which a description is written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not is_url(value):
@@ -107,5 +107,5 @@ def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> d
 
 
 def as_target(path: Path) -> str:
-    """Return the setting that stands for the server of a description."""
+    """Return the setting of the server that a description file describes: target=PATH."""
     return f"target={path.resolve()}"

@@ -31,7 +31,7 @@ class PlannedRun:
 
 
 def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return one load of a target. Raises PlanError, or ServerError where the target is not up."""
+    """Return the checked plan of a target's load. Raises PlanError, or ServerError where the target is not up."""
     parameters = _resumed(LOAD.number, given, resume)
     if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
@@ -40,7 +40,7 @@ def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return a search for a knee. Raises PlanError, or ServerError where the target is not up."""
+    """Return the checked plan of a knee search. Raises PlanError, or ServerError where the target is not up."""
     parameters = _resumed(KNEE.number, given, resume)
     if "setting" not in parameters:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
@@ -50,7 +50,7 @@ def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return a comparison of two settings, or targets. Raises PlanError, or ServerError where a target is not up."""
+    """Return the checked plan of a comparison. Raises PlanError, or ServerError where a target is not up."""
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number
@@ -64,7 +64,7 @@ def _is_target(setting: object) -> bool:
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the parameters of the run that is resumed, unless they are given anew."""
+    """Return the parameters of the run to resume, if any, updated by those that are given."""
     earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 

@@ -170,7 +170,7 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
 
 
 def _require_sql(sql: str | None) -> None:
-    """Raise UsageError for what is no SQL, before what takes seconds to import."""
+    """Raise UsageError for a text that is not SQL, before imports that take seconds."""
     if sql is None:
         return
     import duckdb

@@ -72,7 +72,7 @@ def measure(run: PlannedRun) -> RunFolder:
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Load a target on the first host of a fleet, from the others; return the run's folder here. Raises LabError."""
+    """Run a target on a fleet's first host, load it from the others; return the run folder here. Raises LabError."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
@@ -113,7 +113,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return the name of a run's first profiled step, and its profile in this form. Raises PlanError without one."""
+    """Return the name of the first profiled step of a run, and its profile as `form`. Raises PlanError without one."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -186,7 +186,7 @@ def _load_json(step: Step) -> dict[str, Any]:
 
 
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
-    """Return the load without a profiler of a run of `lab load`, and a line for each load that fell short."""
+    """Return a run's first load without a profiler, or None, and a line for each load that failed or fell short."""
     loads = read_run(folder).find()
     short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
     return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
@@ -264,7 +264,7 @@ def compare_files(
 
 
 def compared_text(compared: Sequence[Comparison]) -> str:
-    """Return comparisons of runs, or of outputs, as they are printed."""
+    """Return the text that is printed for comparisons of runs or of outputs."""
     return "\n".join(
         line
         for comparison in compared

@@ -1,6 +1,6 @@
 """Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
 
-A block is a generator of sessions that is sent their steps and depends on them alone, so that it can be resumed.
+A block is a generator that yields sessions and is sent their steps; it needs nothing else, so it can be resumed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that give the rate, unless `reached_rps` has them, then every start."""
+    """Request the closed loops that determine the rate, unless `reached_rps` has their rates, then every start."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -148,7 +148,7 @@ class _ServerSearch:
         return _known(self.block, self.steps, self.closed)
 
     def begin(self, closed: Step) -> None:
-        """Begin a start, with the rates of the one before unless its closed loop is far faster or slower than they."""
+        """Begin a start; keep the rates that were next, unless all are below or all above those for its closed loop."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
@@ -232,7 +232,7 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return the base that the steps of a search give for one of its servers; None without steps on it."""
+    """Return a ladder's base rate from a search's steps on one server; None without a closed loop and a rate step."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]
@@ -248,7 +248,7 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Knee | None, closed: Step) -> LadderBase:
-    """Return the rate that others are shares of: the knee, a bound of it, or if neither is known the closed loop."""
+    """Return the base rate of a ladder: the knee, a bound of the knee, or if neither is known the closed loop."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # NaN is not
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=served_rps(closed))

@@ -25,7 +25,7 @@ KERNEL = "python3"
 
 
 class NotebookError(LabError):
-    """A cell that failed."""
+    """A notebook's cell that failed, or a kernel that died."""
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
@@ -144,7 +144,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Return the run's folder, open again. Raises PlanError, naming the differences from the first session."""
+    """Reopen a run's folder and return it. Raises PlanError if it is being measured, or `manifest` is another run's."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)
@@ -160,7 +160,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError for parameters that differ from those that the run was begun with; minutes may differ."""
+    """Raise PlanError for `differences`, or for a `wanted` parameter, except minutes, that is not as in `before`."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

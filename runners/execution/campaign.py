@@ -24,7 +24,7 @@ from runners.execution.progress import BarSink, Event, Sink
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
-#: The job and the outcome in the folder of a lab that measures one job for another.
+#: The files of a job and of its outcome in the folder of a lab that measures one job for the lab of another host.
 JOB_FILE, OUTCOME_FILE = "job.json", "outcome.json"
 #: Errors of a folder that can't be written to, by which every later job would fail too.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -157,7 +157,7 @@ def carry_out(
 
 
 def duration(seconds: float) -> str:
-    """Return hours, minutes and seconds as far as they matter."""
+    """Return a duration by its two largest units: 2 h 05 min, 3 min 20 s, 12 s."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
@@ -169,7 +169,7 @@ def settings(job: Job) -> str:
 
 
 def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield the plan: a line a cell, with `ordered` a line a job in its order, and the planned length of the rest."""
+    """Yield the plan: a line per cell, with `ordered` also one per job in order, and the planned length of the rest."""
     measured = {job.folder for job in jobs if results.outcome(job) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:

@@ -68,7 +68,7 @@ _MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
-    """Start a setting's server on an empty store, or with `keep_data` on the last one's, in place of what is up."""
+    """Starts a setting's server on an empty store (`keep_data`: on its last), and stops others unless `keep_others`."""
 
     def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
 
@@ -182,7 +182,7 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return the steps of a session that an earlier one measured; none where one is missing or differs."""
+        """Return a session's steps that were measured before a resume; [] if one is missing or specified otherwise."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
         steps = [read_step(folder) for folder in folders]
@@ -217,7 +217,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return the warm server of earlier sessions, or a new one; the warm-up that begins a block is its step."""
+        """Return a warm server, started now or before, and the step of `warming` if it is the session's only trial."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -234,7 +234,7 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial; again a failed fill, a disturbed load, and at a lower rate a profile that fell short."""
+        """Measure one trial; repeat an incomplete fill, a disturbed load and, at a lower rate, a slow profiled load."""
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
@@ -337,7 +337,7 @@ class Servers:
             target = self._by_description(self._described(setting.target), setting.name)
             left_out = words.listed(target.record().left_out)
             self._note(f"{setting.name}: left out, as it can't give them: {left_out}")
-        elif setting.engine == NOOP and not self.has_own:  # the crate's, which needs no JDK
+        elif setting.engine == NOOP and not self.has_own:  # the load generator's own idle server, which needs no JDK
             reference = self._shop.reference
             assert reference is not None, "the workshop has a JDK where there is none"
             url = f"http://{HOST}:{free_port()}"

@@ -105,8 +105,8 @@ class Measurement:
     ) -> Step:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
-        `happening` is given the seconds for which the generator sends before it records. `load`: that of several
-        servers that share it.
+        `happening` returns the faults, given the seconds that the generator sends before it records. `load` replaces
+        the trial's load where several servers share one.
         """
         load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
@@ -207,7 +207,7 @@ class Measurement:
                 check_written(server.subject, keys, *counts)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
-        """Return the profile of a trial, for the rate and CPU time of the clean trial; None for a clean trial."""
+        """Return a trial's profiler settings, by rate and CPU time of its unprofiled trial; None if not profiled."""
         if not trial.profile:
             return None
         clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
@@ -221,7 +221,7 @@ class Measurement:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return the start of the recorded window, None where the generator does not report it."""
+    """Return the recorded window's start in us of Unix time; None where the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -230,7 +230,7 @@ def _start_us(folder: StepFolder) -> float | None:
 
 
 LOOK_S = 0.2
-AT_REST = 0.05  # of a core, from one reading to the next
+AT_REST = 0.05  # of a core: a compiler that uses less rests
 
 
 def compiler_s(pid: int) -> float | None:
@@ -248,7 +248,7 @@ def await_rest_s(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> float | None:
-    """Wait until the compiler rests between two readings of its CPU seconds; return the seconds, or None."""
+    """Wait until the compiler's CPU seconds rest; return the seconds waited. None after `bound_s`, or if not known."""
     began_s = clock()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
@@ -276,7 +276,7 @@ def warm_up(
     known: StepRecord = NOTHING_KNOWN,
     clock: Callable[[], float] = time.monotonic,
 ) -> Step:
-    """Warm a server by closed loops until its compiler rests, or WARM_BOUND x `whole_s`; return the last one."""
+    """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last loop."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
     with _compiler_freed(server):

@@ -120,7 +120,7 @@ class Event:
 
 
 class Sink:
-    """Somewhere to show events; here nowhere."""
+    """A display of progress; this base class shows nothing."""
 
     def show(self, event: Event) -> None:
         """Show how far the work is."""
@@ -277,7 +277,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part that takes about `planned_s`, in the plan of the whole `in_plan_s`; yield its tick."""
+        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same); yield its tick."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)
@@ -301,7 +301,7 @@ class Progress:
         self._total_s = total_s - planned_s + self._done_s - done_s
 
     def extend(self, by_s: float) -> None:
-        """Plan for so many seconds more, or less."""
+        """Add seconds to the run's plan, or with a negative number take them away."""
         self._total_s = max(self._done_s, self._total_s + by_s)
 
     def say(self, line: str) -> None:

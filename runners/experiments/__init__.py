@@ -1,1 +1,1 @@
-"""The experiments: one file each has its title, its parameters, its blocks and what answers its questions."""
+"""The experiments: a file `eNN_name.py` holds the title, parameters, blocks and questions of one experiment."""

@@ -37,7 +37,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a search for the knee that fits into the minutes of the whole run, or the shortest. Raises PlanError."""
+    """Return a knee search that fits into the run's minutes, or the shortest search if none fits. Raises PlanError."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
@@ -51,7 +51,7 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def _with_target_workloads(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters for targets, whose descriptions name the workloads."""
+    """Return the parameters, with a `workload` that names one in a target's description."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
     return tuple(workload if parameter.name == workload.name else parameter for parameter in parameters)
 

@@ -15,16 +15,16 @@ from runners.results.answer import Asked, Question
 
 GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 NOOP = Setting.of("noop")
-#: A closed loop that counts for nothing: afterwards the server's compiler is done with this request.
+#: The warm-up, a closed loop that is not evaluated: afterwards the server's JIT compiler is done with this request.
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
-#: The server is frozen in the middle of the load and again at its end, for longer than it lasts.
+#: The server is frozen twice: in the middle of the load, and near its end until after the end.
 STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
 CLOSED = "wrk"  # it knows no rate
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size, at points of connections and rate. wrk2 has fewer: it needs 10 s before it records."""
+    """The rounds of one size; `points` are (connections, rate). wrk2 has fewer: it needs 10 s before it records."""
 
     points: tuple[tuple[int, float], ...]
     rounds: int
@@ -63,7 +63,7 @@ SIZES = {
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return each generator's floor in interleaved rounds, then what each says of a server that stalls."""
+    """Return the blocks: every generator's floor in interleaved rounds, then every generator on a frozen server."""
     size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)

@@ -20,13 +20,13 @@ WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "disk", "errors")
 TARGET_KEYS = ("servers",)
-#: The stores by one schedule, and the difference of medians that would matter.
+#: The sizes of the comparison of stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("01", "compared")
 MARGIN = 0.03
 #: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
 #: more than twice.
 STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
-#: The detours of the published server, each alone, and a cache on our own store.
+#: Detours of the published server, each of which a setting adds alone, and our own store with a cache.
 DETOURS = ("copied-values", "string-keys", "new-response")
 CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 

@@ -16,7 +16,7 @@ from runners.experiments.sizes import sizes
 from runners.readers.published import published_of
 from runners.results.answer import Asked
 
-#: Keys that the published PUT and GET draw from, and those that its store held when GET was measured again.
+#: The number of keys that the published PUT and GET draw from, and of those in the store when GET was measured again.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
@@ -29,7 +29,7 @@ SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
     "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
-#: JDK 25 with and without its default; the smoke size has no time for it.
+#: The sizes of the comparison of JDK 25 with and without its default, nodelay; the smoke size has no time for it.
 COMPARED = sizes("02", "compared")
 MARGIN, VALUE_BYTES = 0.1, 25
 
@@ -60,7 +60,7 @@ def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Loops on one setting, in their order on one store, also the `published` ones; `few`: on one connection alone."""
+    """Loops on one setting, in order on one store; `published`: those of the report; `few`: on one connection only."""
 
     title: str
     setting: Setting
@@ -80,7 +80,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return every loop on every number of connections, each after the keys that it needs, one profiled."""
+        """Return every loop on every number of connections, after a fill with the keys that it needs; one profiled."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:
@@ -123,7 +123,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the stages, each on a server of its own, then JDK 25 with and without its default, by slices."""
+    """Return the stages, each on its own server, then JDK 25 with and without its default (nodelay), by slices."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
     if (compared := COMPARED.get(size)) is None:

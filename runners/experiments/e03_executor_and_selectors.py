@@ -20,7 +20,7 @@ from runners.results.answer import Asked, Verdict
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
-#: Numbers that keys are drawn from, by size; as published in the full one.
+#: The number of keys to draw from, by size; in the last two as published.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
 #: The comparison on one connection.
@@ -31,7 +31,7 @@ LOOPS = sizes("03", "loops")
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
-#: Offered to a pool, as shares of the good responses that it gives in closed loop: once what fits, once what does not.
+#: Rates offered to a pool, as shares of its good responses in closed loop: one that it can serve, one that it can't.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = ladders("03")
 
@@ -40,7 +40,7 @@ def _execution(name: str, *flags: str) -> Setting:
     return Setting(name, ENGINE, flags, all_cores=True)
 
 
-#: As the report says, then the same without the hand-over, then the ways that hand over without blocking a selector.
+#: Ways to run a request: as in the report, the same without the hand-over, a hand-over that blocks no selector.
 EXECUTIONS = {setting.name: setting for setting in (
     _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
     _execution("blocking-many", "--execution=blocking-pool"),
@@ -65,13 +65,13 @@ def queues(size: str) -> list[Setting]:
 
 
 def put(size: str) -> Workload:
-    """PUT of random keys and values."""
+    """Return PUT of random keys and values."""
     outputs = columns("report-3", "-put-")
     return Workload("put", SCRIPTS / "put_random.lua", arguments=(str(KEYS[size]),), published_rates=outputs)
 
 
 def get(size: str) -> Workload:
-    """GET of random keys that are all there, unlike the published ones."""
+    """Return GET of random keys that are all in the store, unlike those of the published GET."""
     outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
@@ -99,7 +99,7 @@ def closed_loops(size: str, connections: int) -> FixedRate:
 
 
 def crossed(name: str, size: str, connections: int) -> Interleaved:
-    """Return selectors and hand-over crossed, by slices; `name` is one of SLICED."""
+    """Return one selector and many, each with a hand-over and without, compared by slices; `name`: one of SLICED."""
     plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)
@@ -116,7 +116,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the hand-over, more connections, both crossed with selectors, the knees of all ways, overloaded pools."""
+    """Return the blocks: hand-over, closed loops, hand-over by selectors, knees, overloaded pools, two generators."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
@@ -157,7 +157,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (hand_over, *loops, *slices, *knees, *overloads, by_wrk2)
 
 
-#: Ways that a size has time for, as published first.
+#: The parameter's value for the ways that a size has time for; the report's way is the first.
 FIT = "fit"
 _PUT = ("blocking-one", "blocking-many", "selector-one", "selector", "virtual")
 FITTING_PUT = {"smoke": _PUT, "quick": _PUT, "published": _PUT, "full": tuple(EXECUTIONS)}

@@ -53,7 +53,7 @@ PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000"
 
 
 def get(size: str) -> Workload:
-    """GET of random keys of a filled store."""
+    """Return GET of random keys on a filled store."""
     return Workload(
         "get", SCRIPTS / "get_random.lua", filled_keys=STORED_KEYS[size], filled_value_bytes=LARGE_BYTES,
         arguments=(str(ASKED_KEYS[size]),), published_rates=("report-4/get-20000", "report-4/get-25000"),
@@ -66,7 +66,7 @@ def filled(workload: Workload, size: Size) -> Workload:
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """Return the first requests of a new server and those of a warm one, by one schedule that both keep up with."""
+    """Return a comparison of a new server's first requests with a warm server's, at a rate that both keep up with."""
     compared, cold = COMPARED[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COLD_AGAINST_WARM, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold),

@@ -1,4 +1,4 @@
-"""Reproduce report 5: three nodes, its changes one at a time, copies, and a node that dies."""
+"""Reproduce report 5: three nodes, the report's changes one at a time, copies, and a node that dies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SLICES = sizes("05", "slices")
 PRICE = sizes("05", "price")
 #: Two treatments are up with the baseline and its control, four JVMs.
 AT_ONCE, MARGIN = 2, 0.05
-#: Offered rates as shares of a closed loop: in depth, as a profile of locks takes a good part; and what two nodes keep.
+#: Offered rates as shares of a closed loop: of profiled loads, low since a lock profile costs much; and of two nodes.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: Clusters that lose a node: sharded, then with copies of which two or all must respond. Each node is a process.
@@ -38,21 +38,21 @@ OUTAGES = {
     "smoke": (cluster.SHARDED,), "quick": (cluster.SHARDED, "async-2of3"), PUBLISHED: (cluster.SHARDED, "async-2of3"),
     "full": (cluster.SHARDED, "async-2of3", "async-3of3"),
 }  # fmt: skip
-#: Seconds of the warm-up before an outage, of the load's own and of the load; when in it the node dies and returns.
+#: By size: seconds of the server's warm-up before an outage, of the load's warm-up, and of the load.
 OUTAGE_S = {
     "smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0),
 }  # fmt: skip
-DIES_AT, RETURNS_AT = 0.25, 0.5
+DIES_AT, RETURNS_AT = 0.25, 0.5  # shares of the load, when the node is killed and started again
 
 
 def put() -> Workload:
-    """PUT of ids that count up, with small values."""
+    """Return PUT of ids that count up, with small values."""
     outputs = columns("report-5", "put-ladder")
     return Workload("put", SCRIPTS / "put.lua", arguments=(str(VALUE_BYTES),), published_rates=outputs)
 
 
 def get(size: str) -> Workload:
-    """GET of random ids that the store holds."""
+    """Return GET of random ids that the store holds."""
     return random_gets(KEYS[size], VALUE_BYTES, columns("report-5", "get-ladder"))
 
 
@@ -60,7 +60,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return clusters compared in closed loop by slices; a pair has FEWEST_STARTS, but in the full size."""
+    """Return a comparison of clusters in closed loop by slices; a pair has FEWEST_STARTS except in the full size."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return one node against three on the same cores, PUT and GET: by slices, and by request after the changes."""
+    """Return one node compared with three on the same cores, by slices and by request; () if the size has no time."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return ()
@@ -121,7 +121,7 @@ def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return PUT and GET by rate, both states in depth, every change alone, one node against three, copies, deaths."""
+    """Return the blocks: knees, profiles, every change alone, one node against three, copies, deaths of a node."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]

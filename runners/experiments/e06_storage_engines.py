@@ -1,4 +1,4 @@
-"""Set the stores side by side: what each achieves, writes and takes."""
+"""Compare the stores: the rate that each achieves, the bytes that it writes, the disk and memory that it takes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ VALUE_BYTES = 1_200
 KEYS = {"smoke": 2_000, "quick": 16_000, "published": 100_000, "full": 860_000}
 #: How often the fill writes each key again, so that there is something to merge and to drop.
 REWRITES = 2
-#: A store on the heap needs one that holds the whole of it.
+#: The heap of the store in memory, which must hold all keys and values, by size.
 MEMORY_HEAP_MB = {"full": 4_096}
 LADDERS = ladders("06")
 LOADS = sizes("06", "loads")
-#: Two stores by one schedule, and the difference of medians that would matter.
+#: The sizes of the comparison of two stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("06", "compared")
 MARGIN = 0.03
 #: Stores that the quick size reads, after a fill, and stores that it writes to: no question is about the others.
@@ -53,7 +53,7 @@ def loads(size: str) -> tuple[Workload, Workload]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the knees of the stores in one search, PUT and then GET; then two stores at one rate, and compared."""
+    """Return the blocks: knees of the stores for PUT and GET, then two stores profiled at one rate and compared."""
     size, connections = str(asked["size"]), int(asked["connections"])
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     plan = replace(LADDERS[size], objective=objective, connections=connections)

@@ -1,4 +1,4 @@
-"""Measure the proposals of the authors for the LSM store, one switch at a time, and those of reads together too."""
+"""Measure the authors' proposals for the LSM store, one switch at a time; the proposals for reads also together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOADS = sizes("07", "loads")
 
 
 def workload(name: str, size: str) -> Workload:
-    """Return the workload of a switch, one of SENT."""
+    """Return the workload of this name, a key of SENT, in a size."""
     keys = KEYS[size]
     return {
         "put": sized_puts(keys, VALUE_BYTES),
@@ -54,7 +54,7 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     questions: tuple[str, ...] = ()
 
     def block(self, name: str, size: str, connections: int) -> Interleaved:
-        """Return its settings compared: throughput by slices, CPU time and latency by request."""
+        """Return a comparison of the switch's levels: throughput by slices, CPU time and latency by request."""
         settings = tuple(old_lsm(f"{name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]
@@ -79,7 +79,7 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return each switch, the response that breaks its client, and the published store with every switch on or none."""
+    """Return the blocks: each switch, the shared response that breaks clients, the store with all switches and none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)

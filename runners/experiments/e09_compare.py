@@ -1,4 +1,4 @@
-"""Compare two treatments by one schedule that they share, over fresh starts of each: `lab compare` too."""
+"""Compare two treatments by one schedule that they share, over fresh starts of each; `lab compare` runs this too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return one block: both settings, a second process of the first, a server that does nothing. Raises PlanError."""
+    """Return one block: both settings, a control (the first again), a server that does nothing. Raises PlanError."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")

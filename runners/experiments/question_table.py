@@ -22,7 +22,7 @@ Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "publ
 
 
 class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A row of the table: a question, its primary quantity, the margin that matters, and a useful width."""
+    """A row of the table: a question, its primary quantity, the margin that matters, a useful width of its interval."""
 
     quantity: str
     margin: float
@@ -68,7 +68,7 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
-    """Return a row for every question of the table, with the text of its experiment and the reference run's answer."""
+    """Return every question with the answer of the reference run. Raises LabError for one that no experiment asks."""
     from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
 
     rows = []

@@ -79,7 +79,7 @@ def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
 
 
 def content_of(step: Step) -> Content:
-    """Return what an archive keeps of a step; bounds of percentiles as they are with all latencies."""
+    """Return what an archive keeps of a step; where it drops latencies, bounds of percentiles are computed before."""
     return archived_content(step if keeps_latencies(step.record) else with_bounds(step))
 
 

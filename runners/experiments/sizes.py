@@ -17,7 +17,7 @@ def _tables() -> Any:
 
 
 def sizes(experiment: str, blocks: str) -> dict[str, Size]:
-    """Return the lengths of one table, by size."""
+    """Return the sizes of the table `experiment.blocks` in sizes.toml, by their names."""
     return {name: Size(name, **fields) for name, fields in _tables()[experiment][blocks].items()}
 
 

@@ -72,7 +72,7 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
 
 
 def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """As a worker: measure a job in a lab of its own; return its outcome, and its run folder as an archive."""
+    """Measure a job on a worker, in a new lab; return the outcome as JSON, and the run folder as a tar archive."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lab-job-") as scratch:
         home = Path(scratch)

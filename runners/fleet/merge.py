@@ -21,13 +21,13 @@ from runners.readers.requests_log import merged_requests
 from runners.storage.step_folder import StepFolder, write_json
 
 _STARTS = re.compile(r"#\[(Start|Base)Time: [\d.]+")
-#: Fields of a report that are the same in all.
+#: Fields that are the same in the reports of all generators.
 _OF_ANY = ("schema", "version", "command", "url", "mode", "arrival", "queue", "warmup_s", "duration_s")
 _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Write the files of a load from those of its generators. `start_unix_us`: the start of its window, for all."""
+    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Add the HdrHistogram logs of several generators, interval by interval and tag by tag."""
+    """Add the generators' HdrHistogram logs by interval and tag. Raises MeasureError for a line that is no interval."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -83,7 +83,7 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:
-    """Return what no log holds of a load that generators shared: counts, rates, failures and their lateness.
+    """Return the report of a load that generators shared: counts, rates, failures and the generators' lateness.
 
     Its fields are those of one generator's report (`runners/loadgen/docs/json.md`).
     """
@@ -127,7 +127,7 @@ def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return failures by cause over all generators, each with the first of them."""
+    """Return a failure for each cause, with its count over all generators and its first occurrence."""
     causes: dict[str, dict[str, Any]] = {}
     for failure in (failure for report in reports for failure in report.get("failures", ())):
         known = causes.get(failure["cause"])
@@ -137,7 +137,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the count of all generators, and for every percentile the largest of any."""
+    """Return the generators' summed count and, for each percentile, their largest value; None without any."""
     known = [summary for summary in times if summary]
     if not known:
         return None

@@ -1,7 +1,7 @@
 """Send one load by several generators: each its share of one schedule, all from one instant on.
 
 Hosts agree on the instant by their wall clocks, which are compared by NTP's four stamps (D. Mills et al., RFC 5905,
-sections 8 and 10): the true offset lies within half of the delay of the offset that an exchange shows.
+sections 8 and 10): the true offset differs from that of an exchange by at most half of the exchange's delay.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 Seat: TypeAlias = "LocalSeat | RemoteSeat"
 
-#: The time from the agreement to the instant, in which all generators connect. The next one where that was too short.
+#: Seconds from the agreement to the start, in which all generators connect; the next is tried if they were too short.
 LEADS_S = (2.0, 6.0, 18.0)
 LEAD_A_CONNECTION_S = 0.0005
 CONNECTS = 10
 CONNECT_TIMEOUT_S = 5.0
-#: Name a fleet's scheduler, its TLS files, and the server's own worker to a lab that a host of the fleet has started.
+#: The variables by which a lab on a fleet's host finds the fleet's scheduler, its TLS files, and the host's own worker.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
 _PORTS = {"http": 80, "https": 443}
-#: A connection took longer than the lead or than its time-out: the network lost its first segments.
+#: Failures of a connection that took longer than the lead or its time-out, since the network lost first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
 
@@ -99,11 +99,11 @@ class LocalSeat:
     generator: Generator | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
-        """Measure round trips to the servers by connecting a few times; on the loopback there is none."""
+        """Return an empty record: round trips to the servers are measured from other hosts only."""
         return NetworkRecord()
 
     def clock(self) -> ClockRecord:
-        """Return the host's wall clock against ours."""
+        """Return the record of a clock that equals ours."""
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
@@ -151,7 +151,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
-    """Measure the round trip to each server by connecting: TCP's handshake takes one, and no work of the server."""
+    """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
     taken_us, failed = [], 0
     for url in dict.fromkeys(urls):
         address = urlsplit(url)
@@ -292,8 +292,8 @@ def _sent(
 ) -> tuple[list[Part], bool]:
     """Run all generators to their end; return the part of each, and whether `tick` stopped them.
 
-    `tick` gets the number of its call and the seconds so far, and returns whether to stop. Where a generator fails, all
-    are stopped and its error is raised; a LostHostError comes before others.
+    `tick` gets 0 in place of a process id and the seconds so far, and returns whether to go on. If a generator fails,
+    all are stopped and its error is raised; a LostHostError comes before others.
     """
     halted, stopped, failures = threading.Event(), False, list[BaseException]()
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
@@ -352,7 +352,7 @@ DRIFT = 500e-6
 
 
 class Exchange(NamedTuple):
-    """A question and its reply: `asked_ns` and `answered_ns` by our clock, the two between them by the other's."""
+    """A question and its reply: `asked_ns`, `answered_ns` by our clock, `received_ns`, `replied_ns` by the other's."""
 
     asked_ns: int
     received_ns: int
@@ -371,7 +371,7 @@ class Exchange(NamedTuple):
 
 
 def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
-    """Return the record of another host's clock by the exchange that waited least."""
+    """Return the record of another host's clock from the exchange with the least delay."""
     best = min(exchanges, key=lambda exchange: exchange.delay_ns)
     return ClockRecord(
         offset_us=best.offset_ns / 1e3, uncertainty_us=max(1, (best.delay_ns + 1) // 2) / 1e3,

@@ -41,12 +41,12 @@ RENEW_S = 1.0
 ASK_S = 4.0  # for a response of a host
 CONNECT_S = 20.0
 _T = TypeVar("_T")
-#: By lease: the time of the monotonic clock at which it runs out. Of this process, which is a worker.
+#: The end of each lease of this worker process, in seconds of the monotonic clock, by the lease's name.
 _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Handlers of a worker, on the connection that it has anyway, for its clock and for leases."""
+    """Adds handlers for a worker's clock and leases to the connection that the worker has anyway."""
 
     name = "lab"
 
@@ -79,7 +79,7 @@ class Tls:
     key: Path
 
     def settings(self) -> dict[str, object]:
-        """Return dask's settings for them, which reach the hosts too. Raises PlanError for a file that is not there."""
+        """Return dask's settings for these files, on all hosts too. Raises PlanError for a file that is not there."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
@@ -114,7 +114,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """Return the present hosts with a slot for a role, by name."""
+        """Return the hosts that are present and have a slot for a role, sorted by name."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -123,7 +123,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Ask a host for its clock EXCHANGES times. Raises LostHostError."""
+        """Return the time stamps of EXCHANGES questions for a host's clock. Raises LostHostError."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
@@ -232,12 +232,12 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
-    """As a worker: measure round trips to the servers."""
+    """Measure round trips to the servers, on a worker."""
     return shares.round_trips(urls)
 
 
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
-    """As a worker: send a share of a load."""
+    """Send a share of a load, on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
     return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
 
@@ -341,6 +341,6 @@ def environment(fleet: Fleet, host: Host) -> dict[str, str]:
 
 
 def from_environment() -> Fleet:
-    """Return the fleet that the environment names."""
+    """Return the fleet that the environment variables name. Raises PlanError where its scheduler does not respond."""
     files = os.environ.get(shares.TLS_VARIABLE)
     return connected(os.environ[shares.SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

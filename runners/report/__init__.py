@@ -1,4 +1,4 @@
-"""Frames and verdicts to figures, flame graphs and reports; what a block measured draws itself by them.
+"""Draw figures and flame graphs, and write reports, from the frames and verdicts of a run.
 
 Some functions here have the name of the module that holds them, so within this package a module's other names are
 imported from its full path.

@@ -17,7 +17,7 @@ from runners.results.results import Results
 
 MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
 
-#: Of a published output: its tool, its rate in requests per second and its length in seconds, where they are known.
+#: A published output's tool, rate in requests per second and length in seconds; None where unknown.
 Published = tuple[str | None, float | None, float | None]
 #: An answer with the number of its question.
 Numbered = tuple[int, Answered]
@@ -33,7 +33,7 @@ def outputs(results: Results) -> list[Published]:
 
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return at most ten lines for the author of the original report; none of a run that answers no claim of one."""
+    """Return at most ten lines for the author of the original report; () for a run that answers none of its claims."""
     numbered = list(enumerate(conclusion.answers, 1))
     if all(answered.agrees is None for _, answered in numbered):
         return ()

@@ -21,7 +21,7 @@ from runners.results.loops import Loop
 
 
 def closed_loop_sections(run: Run) -> Iterator[Section]:
-    """Yield where responses lie, rates over connections, what the kernel counted, errors, and every published run."""
+    """Yield sections on closed loops: latency curves, rates by connections, TCP counters, errors, published runs."""
     measured = loops.of_run(run)
     if not measured:
         return
@@ -41,7 +41,7 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
 
 
 def _counters(counted: Sequence[Loop]) -> Table:
-    """Tabulate what the kernel counted in each loop, a request."""
+    """Tabulate the kernel's TCP counters per request, a row for each loop."""
     rows = tuple(
         (
             _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
@@ -54,7 +54,7 @@ def _counters(counted: Sequence[Loop]) -> Table:
 
 
 def _errors(gets: Sequence[Loop]) -> Table:
-    """Tabulate the 404s that were counted and those that the script makes."""
+    """Tabulate the 404 responses of each loop, and how many requests of its script ask for absent keys."""
     rows = tuple(
         (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
         for loop in gets
@@ -85,7 +85,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """Return what the authors did not see in one published run."""
+    """Return what the authors did not see in one published run; `reference` is the same loop with the nodelay flag."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
         many = factor(loops.times_as_many(loop, reference))
@@ -106,7 +106,7 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 
 
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
-#: The curves that are drawn, and what stands in for JDK 17 where there is none.
+#: The stages whose curves are drawn, and the stages in their place where JDK 17 was absent.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
 NAMES = {
@@ -123,7 +123,7 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the loops of PUT that curves are drawn of: each stage's on its fewest connections."""
+    """Return the PUT loops to draw as curves: of each stage the loop on the fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
@@ -139,7 +139,7 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
 
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
-    """Draw requests per second over connections, a panel a kind of request, a line a stage; published as crosses."""
+    """Draw requests per second by connections: a panel per kind of request, a line per stage, a cross per output."""
     panels_of = [own for group in RATE_LOOPS if (own := [loop for loop in measured if loop.name in group])]
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]

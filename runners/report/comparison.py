@@ -1,4 +1,4 @@
-"""Say, draw and tabulate a comparison: each quantity's difference with its interval, and what limits say of it."""
+"""Write, draw and tabulate a comparison: the difference of each quantity with its interval, and outcomes of limits."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from runners.report.tables import PROSE, Section, Table
 from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
 
-#: By quantity and treatment, the ratio to the baseline in each start.
+#: The ratios to the baseline, one for each start, by (quantity, treatment).
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
-WHOLE = "-all"  # ends the place of a comparison's figure of all quantities
-MOST_ROWS = 8  # of a report, besides what differs in nothing
+WHOLE = "-all"  # suffix of the anchor of a comparison's figure of all quantities
+MOST_ROWS = 8  # of a comparison's table in a report
 NOTE_WIDTH = 5.6  # inches of the text below an axis
 SERVICE = "service_"  # as quantities of service time begin
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
@@ -42,9 +42,9 @@ def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
     labels: Sequence[str] = (), judged: bool = True,
 ) -> style.Picture:  # fmt: skip
-    """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from the same.
+    """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from no change.
 
-    `labels` stand in place of the quantities' own; not `judged`: no colour says better or worse.
+    `labels` replace those of the quantities; without `judged`, colours do not distinguish better from worse.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
@@ -79,7 +79,7 @@ def drawn(
 
 
 def _ticks(side: float) -> list[float]:
-    """Return ratios to label and their reciprocals: at most four a side, evenly apart so that their labels are."""
+    """Return the ratios to label: 1, at most four above it, about evenly spaced, and their reciprocals."""
     up = [1.0]
     for tick in TICKS:
         if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 4:
@@ -94,13 +94,13 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def _side(ratios: Sequence[float]) -> float:
-    """Return how far the axis goes, as a ratio: to the furthest bound, start or value, but no further than fits."""
+    """Return the end of the axis, as a ratio: the furthest bound, start or value, at most MOST_TIMES."""
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
 def title(comparison: Comparison) -> str:
-    """Return what differs, the leading quantity first, without CPU time that background threads outweigh."""
+    """Return a heading with at most three decided differences, without CPU time that background threads reverse."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
@@ -118,7 +118,7 @@ def _in_order(comparison: Comparison) -> list[Row]:
 
 
 def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
-    """Draw each row (not `whole`: the main ones that are compared): starts as dots, the interval as a bar, controls."""
+    """Draw the quantities and controls: starts as dots, intervals as bars; without `whole` only main quantities."""
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
     first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
@@ -144,9 +144,9 @@ def _is_main(comparison: Comparison, row: Row) -> bool:
 
 
 def table(comparison: Comparison, most: int = 99) -> Table:
-    """Tabulate what the picture does not show, a row a quantity: values, directions, control, reference.
+    """Tabulate at most `most` quantities, a row for each: values, directions, control and reference target.
 
-    Of more than so many rows the leading quantity's stands first, then the main ones, then those that differ.
+    The leading quantity is first, then the main ones, then those with a decided difference.
     """
     controls = {row.quantity.name: row for row in comparison.control}
     sides = (comparison.baseline, *comparison.treatments)
@@ -154,7 +154,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     head += ["control"] * bool(controls) + ["reference target"] * bool(comparison.reference)
     by_quantity = facts.grouped(comparison.rows, lambda row: row.quantity.name)
     first = dict.fromkeys((comparison.leading, *MAIN))
-    # what differs in nothing is in the picture, but for the main ones
+    # a quantity without a decided difference is only in the picture, unless it is a main one
     differ = [name for name, rows in by_quantity.items() if any(row.decided for row in rows)]
     shown = list(dict.fromkeys([*(name for name in first if name in by_quantity), *differ]))[:most]
 
@@ -191,7 +191,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
 def _notes(
     comparison: Comparison, shown: Sequence[str], inside: bool, refused: Mapping[str, str], left: int
 ) -> Iterator[str]:
-    """Yield what stands below the table."""
+    """Yield the notes below the table; `refused`: reasons by quantity, `left`: the number of quantities left out."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
@@ -222,7 +222,7 @@ def _notes(
 
 
 def interleaved_sections(run: Run) -> Iterator[Section]:
-    """Yield a section a comparison."""
+    """Yield a section for each comparison of interleaved trials that has rows."""
     own, shown_before = PROSE["interleaved"], set[str]()
     for block in filter(lambda block: block.rows, comparisons(run)):
         texts = [words.sentence(errors)] if (errors := failing(block)) else []
@@ -239,7 +239,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
 
 
 def direction_words(row: Row) -> str:
-    """Return a direction in words: faster or slower of a time, higher or lower of anything else."""
+    """Return a direction in words: faster or slower for a latency, higher or lower for any other quantity."""
     if row.refused:
         return "not compared"
     if row.decided and row.quantity.is_latency:
@@ -248,7 +248,7 @@ def direction_words(row: Row) -> str:
 
 
 def failing(block: Comparison) -> str:
-    """Return in how many responses the sides failed; empty where none did in more than may."""
+    """Return each side's share of failed responses in words; empty where no side exceeds the allowed share."""
     if not block.failing:
         return ""
     shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
@@ -257,7 +257,7 @@ def failing(block: Comparison) -> str:
 
 
 def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
-    """Yield what follows the values of a row: the rate, spill-over, a generator at its limit, CPU of all threads."""
+    """Yield the remarks after a row's values: rate, spill-over, a generator at its limit, CPU time of all threads."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
         yield f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
@@ -269,7 +269,7 @@ def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
 
 
 def sentence(comparison: Comparison, row: Row) -> str:
-    """Return a row in words."""
+    """Return the difference of one quantity as a sentence."""
     a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
     label, values = row.quantity.label, f"{row.change}, {row.pair}{''.join(_addition(comparison, row))}"
     unit = comparison.unit
@@ -287,7 +287,7 @@ def sentence(comparison: Comparison, row: Row) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Return what a comparison of runs, or of outputs, is of."""
+    """Return the heading of a comparison of runs (workload and both sides) or of outputs."""
     if comparison.form == Form.OUTPUTS:
         return comparison.name
     return f"{comparison.name.upper()}, {comparison.treatments[0]} against {comparison.baseline}"
@@ -306,7 +306,7 @@ def lines(comparison: Comparison) -> list[str]:
 
 
 def judged(judgement: Judgement) -> str:
-    """Return a judgement in words."""
+    """Return a limit with its outcome and the reason, in one line."""
     return f"{judgement.limit.text}: {judgement.outcome.value}, {reason(judgement)}"
 
 

@@ -22,7 +22,7 @@ from runners.results.limits import LoadJudgement
 
 @dataclass(frozen=True, slots=True)
 class Concluded:
-    """The answers of a run, and its report."""
+    """The answers of a run with the path of its report; shown as text, or in a notebook as Markdown."""
 
     conclusion: Conclusion
     report: Path

@@ -1,4 +1,4 @@
-"""Compose a report: a summary, a section a question with its evidence in it, then latency, profiles and conditions."""
+"""Compose a report: a summary, a section with evidence for each question, then latency, profiles and conditions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from runners.results.conclusion import Conclusion
 MOST_ROWS = 18
 MOST_COMMANDS = 6
 BUSY = "M-BUSY"
-CURVES = "curves"  # the place of the first curves
+CURVES = "curves"  # the anchor of the section with the first curves
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A question with its answer, the evidence that is shown first here or stands `elsewhere`, and failed checks."""
+    """A question with its answer; its evidence is `shown`, or at the anchor `elsewhere`; `marks` are failed checks."""
 
     number: int
     answered: Answered
@@ -76,7 +76,7 @@ class Document:
 
     @property
     def not_measured(self) -> list[QuestionPart]:
-        """The questions of which this run holds nothing."""
+        """The questions that this run did not measure."""
         return [part for part in self.questions if not part.answered.measured]
 
     @property
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was unusual before the run; other work that was over before the loads is left out."""
+        """Unusual findings before the run; a busy machine is left out if it was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -105,12 +105,12 @@ class Document:
 
     @property
     def anchors(self) -> set[str]:
-        """The places that can be linked to."""
+        """The anchors of all figures, flame graphs and sections, which links can lead to."""
         places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
         return places | {part.anchor for part in self.parts}
 
     def place(self, anchor: str | None) -> str | None:
-        """Return the place of an anchor, or None where the report does not show it."""
+        """Return the anchor itself, or None where the report does not have it."""
         return anchor if anchor in self.anchors else None
 
 
@@ -155,9 +155,9 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part a question, each figure or table in the first that it answers, and what is left.
+    """Return a part for each question, and the sections without the evidence that these parts took.
 
-    `shown_before`: figures that stand above the questions, with their places.
+    A figure is in the first question that it answers. `shown_before`: places of figures above the questions.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     first_at = dict[str, int]()  # the first question that a mark stands at
@@ -176,7 +176,7 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Take what an anchor names out of the sections, to stand at a place: a figure, or the tables of a section."""
+    """Move the figure, or the section's tables, at an anchor into a new section; return it and the other sections."""
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if figures:
@@ -192,7 +192,7 @@ def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Sec
 
 
 def _short(part: Section) -> Section:
-    """Return a section without the last rows of long tables."""
+    """Return a section whose tables are cut to MOST_ROWS rows."""
 
     def shortened(table: Table) -> Table:
         if len(table.rows) <= MOST_ROWS:
@@ -236,7 +236,7 @@ def _limits(run: Run) -> Iterator[str]:
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield what this size can't show, by its plan and that of the published size."""
+    """Yield a sentence on what this size can't show: larger stores and longer loads of the published size."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
@@ -253,7 +253,7 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield in one line on which cores servers and generators ran, with what ran so."""
+    """Yield a line on the cores of servers and generators, with the roles of the steps that ran on them."""
     started = [step for step in run.steps if step.record.server.command and step.kind != "sentinel"]
     placed = facts.grouped(started, lambda step: (_cpus(step.record.server.cpus), _cpus(step.record.generator.cpus)))
     parts = list[str]()
@@ -270,14 +270,14 @@ def _cpus(cpus: Iterable[int] | None) -> str:
 
 
 def _version(name: str, text: object) -> str:
-    """Return a tool with its version alone: wrk 4.1.0, though it prints its name and its copyright too."""
+    """Return a tool's name and version, without the name and the copyright that its output adds: wrk 4.1.0."""
     version = str(text).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
 
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield the first server and load of each treatment, as a shell takes them."""
+    """Yield the name of each treatment's first step, with the shell commands of its server and generator."""
     kinds = ("load", "rate-step", "round", "loop")
     loads = [step for step in run.steps if step.record.server.command and step.kind in kinds]
     for first, *_ in list(facts.grouped(loads, lambda step: step.subject).values())[:MOST_COMMANDS]:
@@ -285,7 +285,7 @@ def _commands(run: Run) -> Iterator[tuple[str, str]]:
         yield first.name, "\n".join(shlex.join(map(str, command)) for command in commands if command)
 
 
-#: In the order in which the sections stand in a report.
+#: The builders of sections, in the order of the sections in a report.
 BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
     comparison.interleaved_sections, sections.outage_sections, ladder.knee_sections, ladder.ladder_sections,
     sections.cluster_sections, sections.store_sections, sections.shared_response_sections, fixed_rate.by_rate_sections,
@@ -295,5 +295,5 @@ BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
 
 
 def own_sections(run: Run) -> list[Section]:
-    """Return the sections that this run has something for, besides those of loads at one rate."""
+    """Return the sections of all BUILDERS that have contents in this run."""
     return [section for builder in BUILDERS for section in builder(run)]

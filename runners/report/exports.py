@@ -1,4 +1,4 @@
-"""Write what stands outside of reports: a comparison as a comment on a change request, as JSON and as a page."""
+"""Export a comparison: as a comment on a change request, as JSON, and as an HTML page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_VALUES = 12  # changes of a comment, and rows of its table
 
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
-    """Return the comment in Markdown, at most 60 lines: limits with their outcomes, changes, values, failed checks."""
+    """Return a comparison as a Markdown comment of at most 60 lines: limits, changes, values, failed checks."""
     parts = [f"### {escape(_headline(comparison, judgements))}", ""]
     if judgements:
         rows = tuple(
@@ -77,7 +77,7 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
 def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
-    """Return the page. `despite` are the fields in which the runs differ although they are compared."""
+    """Return the HTML page on runs `a` against `b`; `despite`: fields besides the setting in which they differ."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     template = report.environment().get_template("between.html.j2")
     return template.render(

@@ -36,12 +36,12 @@ UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what 
 PROFILED = ", profiled"
 MOST_BARS = 14
 LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
-#: A bar: its name, CPU time per request in microseconds, and the shares of it by category.
+#: A bar: its name, CPU time per request in microseconds, and the shares of that time (`category`, `share`).
 Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile of a load as a cell: with its interval, marked where it is the instrument's, or a dash."""
+    """Return a load's percentile with its interval as a cell, marked where the instrument hides it; a dash for none."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
@@ -49,7 +49,7 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate the loads at one rate, else the highest rate that each treatment of a ladder kept; None without any."""
+    """Tabulate loads at one rate, else of each ladder the step at the highest rate that was kept; None without any."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -73,7 +73,7 @@ def loads_table(results: Results) -> Table | None:
 
 
 def latency_section(results: Results) -> Section:
-    """Return the latency of the loads: a spectrum of each workload, each load over time, and spectra by rate."""
+    """Return the section on latency: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Picture]()
     loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
@@ -91,7 +91,7 @@ def latency_section(results: Results) -> Section:
 
 
 def _by_rate(results: Results) -> Iterator[Picture]:
-    """Yield the spectra of each workload at several rates with the objective, of the treatment that kept most rates."""
+    """Yield a picture per workload: the objective, and a spectrum per rate of the treatment that kept most rates."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
     for workload, pairs in by_workload.items():
@@ -107,7 +107,7 @@ def _by_rate(results: Results) -> Iterator[Picture]:
 
 
 def tail_section(results: Results) -> Section:
-    """Return the latency of single loads over time, with the causes of their tails in lanes below."""
+    """Return the section on single loads over time, with the causes of their tails in lanes below."""
     loads = [step for step in results.clean_loads() if facts.quotable(step) and not step.frames["slices"].empty]
     floors = (instrument.nearest_floor(results.run.steps, step) for step in loads)
     drawn = (timeline(step, floor=floor).at(f"causes-{step.name}") for step, floor in zip(loads, floors, strict=True))
@@ -115,9 +115,9 @@ def tail_section(results: Results) -> Section:
 
 
 def where_section(results: Results) -> Section:
-    """Return where the time goes: flame graphs of each workload, CPU time by category, and shares with intervals."""
+    """Return the section on profiles: flame graphs of each workload, CPU time by category, shares with intervals."""
     profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
-    if not profiled:  # what there is, said to be of a queue
+    if not profiled:  # only profiles of overloaded servers, whose requests queued
         profiled = locks = [step for step in results.steps if step.profiled and facts.fell_short(step)]
         text = PROSE["where"]["queues"]
     graphs = chosen_graphs(profiled, locks)
@@ -128,15 +128,17 @@ def where_section(results: Results) -> Section:
 
 
 def shares_section(results: Results) -> Section:
-    """Return the shares of allocated bytes and of the time waited for locks, by category."""
+    """Return the section on shares by category, of allocated bytes and of the time waited for locks."""
     profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
     others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
     return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
 
 
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
-    """Choose the flame graphs of a report: cpu and alloc of the first treatment under each workload, of a ladder cpu at
-    the lowest and the highest rate; lock, by the profiles `locks`, of the first whose threads are often seen to wait.
+    """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
+
+    A ladder gives cpu at its lowest and highest rate, and alloc at the highest. The first of `locks` with enough
+    samples gives lock.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -153,7 +155,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
 
 
 def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
-    """Yield shares of CPU time, allocations and waiting with their intervals, a column a profiled step."""
+    """Yield a table of shares with intervals for each event, a column for each of at most four profiled steps."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in events:
         steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
@@ -186,7 +188,7 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 
 
 def published_section(results: Results) -> Section:
-    """Return published and reproduced side by side: loads at one rate, and the rates of ladders."""
+    """Return the section on published and reproduced figures: of loads at one rate, and of the rates of ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
     shown = [
         _against(results.run, workload, output[1], loads)
@@ -204,7 +206,7 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Return the tables as one, whose first column is what each was headed by."""
+    """Return the tables joined to one, whose first column holds their captions; [] without tables."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -216,7 +218,7 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
-    """Return one workload: the published output and the clean load of each engine."""
+    """Return the table of one workload: a column for the published output and for each engine's load."""
     latencies = published.latencies
 
     def row(name: str, stated: str, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
@@ -240,7 +242,7 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
 
 
 def bars(run: Run) -> list[Bar]:
-    """Return a bar a profiled treatment; of one that was profiled at several rates the highest counts."""
+    """Return a bar for each profiled treatment and workload, at the highest rate that was profiled."""
     chosen: dict[tuple[str, str], Step] = {}
     for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
         if not facts.shares_of(step, "cpu").empty:
@@ -254,7 +256,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return CPU time of the same load without the profiler where there is one, else less the profiler's own share."""
+    """Return a profiled step's bar; its CPU time is that of the `clean` load, else less the profiler's share."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)
@@ -298,7 +300,7 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:
-    """Yield CPU time per request of each workload that was profiled at several rates, a bar a rate."""
+    """Yield a section for each workload that was profiled at several rates: CPU time per request, a bar per rate."""
     for workload in dict.fromkeys(step.workload for step in run.find(kind=PROFILED_RATE_STEP)):
         usable = profiles.profiled_rate_steps(run, workload)
         rows = [bar for step in usable if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]

@@ -1,8 +1,8 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
-Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. A
-differential flame graph hides what the other profile alone has; so there are two, each profile in its own shape,
-coloured by what the other does with the same path of calls.
+Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. One
+differential flame graph hides frames that only the other profile has. So there are two: each has the shape of one
+profile, and is coloured by the other profile's shares of the same paths of calls.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from runners.report.tables import template
 from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_share
 
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
-SCALE = 100_000  # of the whole: places and widths in a page are whole numbers
+SCALE = 100_000  # the width of the whole graph: places and widths in a page are whole numbers
 LEAST_SHARE = 0.001  # narrower frames are left out of a page
-#: Of the small SVG: narrower frames are left out; its width, and those of a row and of a letter, in its units.
+#: The small SVG: the least share of a drawn frame; in its units, its width, a row's height and a letter's width.
 STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
-#: Of a file that stands alone: its letters.
+#: The font of an SVG file outside a report.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
-#: A branch wider than TOWER counts by its parts, where these hold nearly all of it; narrower parts are no towers.
+#: A branch wider than TOWER is split where parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
-ALL = 0.995  # of a tower: it rounds to the whole
+ALL = 0.995  # a category with this share of a tower is said to be all of it
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
 TRUNK = "#eceff2"
@@ -46,7 +46,7 @@ _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
 @dataclass(slots=True)
 class Node:
-    """A path of calls: its share of the samples, that in the other profile, its categories, and what it called."""
+    """A path of calls: its shares of this and the `other` profile, its share by category, and the calls below it."""
 
     name: str
     share: float = 0.0
@@ -75,7 +75,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the stacks of one event as a tree of calls, shares adding up to 1; threads are left out."""
+    """Return the stacks of one event as a tree of calls, whose root has the share 1; thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -125,7 +125,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """What a reader opens."""
+        """The caption: treatment, rate, event and samples; of a differential, the meaning of its colours."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
@@ -139,7 +139,7 @@ class FlameGraph:
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
-        """Return the HTML page for the frame, and how many levels it has, without frames narrower than a share."""
+        """Return the graph's HTML page and its number of levels; frames under `least_share` are left out."""
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
@@ -159,7 +159,7 @@ class FlameGraph:
         return boxes(tree(stacks_of(self.step, self.event), other), least_share)
 
     def _colour(self, node: Node) -> tuple[str, str]:
-        """Return background and ink of a frame."""
+        """Return a frame's background and text colour."""
         if self.other is not None:
             change = (node.share - node.other) / max(node.share, node.other)
             light = round(94 - 38 * abs(change))
@@ -199,9 +199,9 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Tower]:
-        """The three widest branches, the widest first; one wider than TOWER counts by its parts where it splits.
+        """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (SPLITS).
 
-        A branch that waits is called by what called the lock.
+        A branch is not split into frames of Java's locks: a wait bears the name of the lock's caller.
         """
         root = tree(stacks_of(self.step, self.event))
         standing, branches = [root], list[Node]()
@@ -235,7 +235,7 @@ class FlameGraph:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """A branch of a flame graph: its foot, its share of the whole, its largest category, and its share in that."""
+    """A branch of a flame graph: lowest frame, share of all samples, and its largest category with that one's share."""
 
     frame: str
     share: float
@@ -250,7 +250,7 @@ def _tower_words(tower: Tower) -> str:
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the stacks of one event."""
+    """Return the rows of one event in a step's frame `stacks`; no rows without such a profile."""
     stacks = step.frames["stacks"]
     return stacks[stacks["event"] == event] if not stacks.empty else stacks
 
@@ -293,7 +293,7 @@ def short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Differential:
-    """What `report.differential(a, b)` returns, shown in a notebook as its result in a line and two flame graphs."""
+    """Two profiles of one event compared; a notebook shows the result in a line and two flame graphs."""
 
     first: Step
     second: Step
@@ -328,7 +328,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Return the second profile against the first. Raises ValueError, naming the one that has no such samples."""
+    """Return the second profile compared with the first. Raises ValueError, naming a step without such a profile."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

@@ -41,8 +41,8 @@ ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
-MOST_DRAWN = 3  # more ladders than that stand side by side
-MOST_NOT_OFFERED = 2  # the highest published rates of a table with none of this run at the same rate
+MOST_DRAWN = 3  # ladders that a report draws one by one
+MOST_NOT_OFFERED = 2  # rows that a table has, of the highest published rates, if this run offered none of them
 
 
 def objective_words(objective: Objective) -> str:
@@ -53,7 +53,7 @@ def objective_words(objective: Objective) -> str:
 
 
 def sides_of(knee: Knee) -> str:
-    """Return which side of a knee that was not found is not known."""
+    """Return in words where the objective was met and missed, for a search that found no knee."""
     low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
@@ -63,14 +63,14 @@ def sides_of(knee: Knee) -> str:
 
 
 def base_words(ladder: Ladder, base: LadderBase) -> str:
-    """Return what the rates of a ladder are shares of; a search that found no knee leaves a bound of it."""
+    """Return the name of a ladder's base rate: knee, estimate or bound of the knee, or closed loop."""
     if base.what != KNEE or (ladder.base_knee is not None and ladder.base_knee.kind == Kind.FOUND):
         return base.what
     return f"{'estimate' if base.knee is not None else 'bound'} of the knee"
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return which longer steps met and missed the objective, else what bounds a knee."""
+    """Return which longer steps met and missed the objective, else a closed loop that bounds the knee, if one does."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
@@ -87,7 +87,7 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
 
 
 def title(ladder: Ladder) -> str:
-    """Return the result."""
+    """Return a ladder's result as a heading: its knee, or which fixed rates met the objective."""
     knee = ladder.knee
     if knee is None:
         return f"{ladder.title}: {'objective met: ' if ladder.objective else ''}{_rates(ladder)}"
@@ -108,7 +108,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
-#: How a rate step whose outcome is the server's is drawn, by what a legend says of it.
+#: The marker styles of rate steps, by the label of a legend.
 MARKS: dict[str, dict[str, Any]] = {
     "": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0},
 }  # fmt: skip
@@ -145,7 +145,7 @@ def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None =
 
 
 def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies]], floor: Step | None) -> None:
-    """Draw percentiles over the offered rate; `there`: those of published outputs."""
+    """Draw percentiles over the offered rate; `there`: rates per second and latencies of published outputs."""
     limits = shown.objective.latencies if shown.objective else ()
     decided, seen = [point for point in shown.points if point.counts], reach(floor)
     rates_rps, met = np.array([point.rps for point in decided]), StepOutcome.MET
@@ -215,9 +215,9 @@ HEAD = (
 
 
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
-    """Tabulate a row a search with the rate steps offered besides; those without a search have a row of their own.
+    """Tabulate the ladders; a search and the ladder of fixed rates with the same title share a row.
 
-    `drawn`: searches whose knees a figure shows and writes; where it has all of them, the table has none.
+    `drawn`: names of searches whose knees a figure shows. If it has all of them, the table has no column of knees.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
@@ -234,7 +234,7 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
-    """Return what all ladders have in common."""
+    """Return the caption: the connections and the objective, where all ladders have the same."""
     text = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
@@ -252,7 +252,7 @@ def objectives(ladders: Sequence[Ladder]) -> str:
 
 
 def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
-    """Return the cells of a ladder with the rate steps that were offered besides a search, or without one."""
+    """Return the row of a ladder; `fixed` is the ladder of fixed rates with the same title, or None."""
     judged = f"{tables.count(sum(point.counts for point in ladder.points))} of {tables.count(len(ladder.points))}"
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
@@ -293,7 +293,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short at which of the fixed rates the objective was met, or without one the rate kept."""
+    """Return in short which fixed rates met the objective; without an objective, which were kept."""
     met, missed = ladder.outcomes
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
@@ -311,7 +311,7 @@ def _rates(ladder: Ladder) -> str:
 
 
 def ladder_sections(run: Run) -> Iterator[Section]:
-    """Yield all ladders of a run in one section."""
+    """Yield the section on all ladders of a run; none for a run without ladders."""
     all_ladders = ladders(run)
     if not all_ladders:
         return
@@ -328,9 +328,9 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a row a published output, with the rate step here at its rate; None where nothing was published.
+    """Return a table of published outputs, a row for each, and this run's steps at their rates; None without outputs.
 
-    Its note names the rates that were not offered here.
+    Its note names the published rates that were not offered here.
     """
     if ladder.base is None:
         return None
@@ -359,7 +359,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 
 def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:
-    """Return the published rate, with the one at which the output was taken where that is another, and its figures."""
+    """Return an output's cells: stated rate (and true rate if that differs), achieved rate, median or mean, and p99."""
     report, taken_rps = output.report, taken_at_rps(output)
     rate = tables.rate(rate_rps) + (f" (taken at {tables.rate(taken_rps)})" if taken_rps != rate_rps else "")
     median_us = report.latencies.at(0.5)
@@ -378,9 +378,9 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
 
 
 def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
-    """Draw the knees of one workload, one bar a setting; the heading says who is ahead by the ratios of the knees.
+    """Draw the knees of one workload, a bar for each setting; the heading names the highest knee.
 
-    A server that stores nothing is not in that race, nor is one of whose knee only a bound is known.
+    The server that stores nothing, and knees of which only a bound is known, are not ranked.
     """
     stores = [store for store in searched if store.ladder.steps[0].subject != CEILING] or searched
     racing = [store for store in stores if store.knee.kind == Kind.FOUND]
@@ -406,7 +406,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> s
 
 
 def knee_sections(run: Run) -> Iterator[Section]:
-    """Yield the knees of a run's settings, side by side; none for a run of one setting."""
+    """Yield the section with the knees of a run's settings side by side; none for a run of one setting."""
     by_workload = knees(run)
     if not by_workload:
         return

@@ -1,4 +1,4 @@
-"""Draw latency: percentile spectra of loads, of one run or several, and loads over time with what spikes coincide with.
+"""Draw latency: percentile spectra of loads, of one run or several, and loads over time with the causes of spikes.
 
 A spectrum has the tail stretched by 1/(1 - p), in the form of HdrHistogram's plots (Tene, "How NOT to measure
 latency"): each step to the right is ten times rarer. Response time (from the intended start) is solid, service time
@@ -46,7 +46,7 @@ class Curve:
 
     @property
     def few_from(self) -> float:
-        """The 1/(1-p) from which fewer than ten samples lie beyond."""
+        """The value of 1/(1-p) beyond which fewer than ten samples lie."""
         return max(1.0, self.count / FEW)
 
 
@@ -88,7 +88,7 @@ def curves(
     return [line for line in lines if line is not None]
 
 
-#: Of loads of one treatment, the lowest rate first.
+#: The colours of several loads of one treatment, in the order of the loads.
 RATE_COLOURS = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
 
 
@@ -103,7 +103,7 @@ def colours_of(steps: Sequence[Step]) -> dict[str, str]:
 
 
 def _line(axes: Axes, line: Curve) -> None:
-    """Draw a curve, faint from its last point with ten samples beyond on."""
+    """Draw a curve, faint after its last point that has ten samples beyond it."""
     drawn: dict[str, Any] = {"color": line.colour, "linestyle": line.dash, "linewidth": line.width}
     sure = int(np.searchsorted(line.x, line.few_from, side="right"))
     marker = "o" if len(line.x) == 1 else None
@@ -118,7 +118,7 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve, dotted where it was taken at another rate than these loads; None without one."""
+    """Return the floor's curve, dotted if no load had its rate and connections; None without a quotable floor."""
     if floor is None or not quotable(floor):
         return None
     loads = loads or (floor,)
@@ -128,7 +128,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
 
 
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
-    """Mark where a step's responses end: the rest had none when the run ended, so they took longer than shown."""
+    """Mark the share of requests that had a response; the others had none when the run ended, so they took longer."""
     colours = colours_of(steps)
     bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
     for place, step in enumerate(bounded):
@@ -189,20 +189,20 @@ def spectrum(
 
 LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("max_us", "max", 0.8, (0, (1, 1))))
 COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
-#: What happened, as a line across the panels.
+#: The colours of the lines across the panels, by what happened to the server.
 EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds": style.GREEN}
-#: A lane says by its colour whether the cause is named; the rest is said by its label.
+#: The colours of lanes, of a cause that is named and of any other, and the colour of latency spikes.
 NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
-WORDS = 0.35  # of the height of the curves, above them: room for what happened
+WORDS = 0.35  # room above the curves for the words of `marks`, as a share of the curves' height
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency by slices of the grid, else by the second: `t_s`, `end_s`, a percentile a column, NaN for none."""
+    """Return latency by slices of `grid`, else by the second: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`, or NaN."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
@@ -218,7 +218,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return what explains the tail; without its causes the p99 of the usual and of the worst second."""
+    """Return a title with the causes of the tail; without `seen`, with the median and the highest p99 of a second."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)
@@ -241,8 +241,8 @@ def timeline(
 ) -> style.Picture:
     """Draw each load as a column: latency with the floor's, then good and failed responses by the second.
 
-    A load alone has its latency spikes marked, and the events of each cause in a lane below. `marks`: by step, times
-    of what happened to its server, drawn across both panels.
+    A single load also has its latency spikes, and the events of each cause in a lane below. `marks`: by step, seconds
+    and words of what happened to its server, drawn across both panels.
     """
     marks = marks or {}
     shown = []
@@ -338,7 +338,7 @@ def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
 
 
 def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
-    """Return spans of time as begin and length, each at least so long, as one where no more than that is between."""
+    """Return spans as (begin, length), each at least `least_s` long; spans less than `least_s` apart become one."""
     merged: list[tuple[float, float]] = []
     for begin, end in sorted((max(0.0, begin), end) for begin, end in spans):
         end = max(end, begin + least_s)
@@ -362,16 +362,16 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
         text.set_fontweight("bold" if share.named else "normal")
 
 
-#: A load with the run that it is of, whose floors say what of it is the server's.
+#: A load with its run, whose floors show which percentiles the instrument hides.
 Load = tuple[Step, Run]
-#: Percentiles that may head a figure, the first of them that all its loads resolve.
+#: The percentiles for a figure's heading; the first that no floor hides is taken.
 HEADLINE_LEVELS = (0.99, 0.5)
 MOST_VALUES = 4  # of a heading
-ID_LETTERS = 4  # at the end of a run's name, which are its own
+ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return what was sent, and the highest percentile that no instrument decides: p99, the median or none."""
+    """Return a heading: workloads, rate, and each load's p99; the median or nothing where a floor hides the p99."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
@@ -392,7 +392,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
 
 
 def distinct_names(loads: Sequence[Load]) -> list[str]:
-    """Return a name a load, no two alike: with its rate, its run and at last its step's name where these differ."""
+    """Return a distinct name for each load: with its rate, its run and at last its step's name where needed."""
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
         runs = (f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}" for _, run in loads)
@@ -414,7 +414,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
 
 
 def as_treatments(loads: Sequence[Load]) -> list[Step]:
-    """Return the loads, each as a treatment of its own: figures name and colour treatments."""
+    """Return the steps of the loads, each with a distinct treatment, by which figures name and colour steps."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()
     for (step, run), name in zip(loads, distinct_names(loads), strict=True):

@@ -12,15 +12,15 @@ from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
 WIDTH_IN = 4.3
 LINE_IN, ROW_IN = 0.17, 0.2  # of a heading's further line, and of a row's label above it
 ABOVE = 0.44  # of a row, from its middle to its label
-SHRUNK = 0.8  # of a panel that stood next to another
+SHRUNK = 0.8  # the factor of a panel's height if it stood next to another
 MOST_TICKS = 4
 LETTERS = 8.0  # points of the labels of rows
 
 
 @styled
 def narrowed(figure: Picture) -> Picture:
-    """Return the same figure, laid out for a narrow page; what it was before is gone."""
-    if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # an empty one says a few words
+    """Lay a figure out for a narrow page, in place, and return it."""
+    if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # a figure without axes has only a few words
         return figure
     shown = [axes for axes in figure.axes if axes.get_visible()]
     lines = len(broken(figure.get_suptitle(), WIDTH_IN)) - figure.heading_lines

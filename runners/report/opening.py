@@ -19,12 +19,12 @@ from runners.results.results import Results
 
 MOST_ANSWERS = 5
 
-#: What a treatment of the lab's own server is, where its name does not say it.
+#: What a treatment or a load of the lab is, by its name, where the name does not say it.
 TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield what was measured on what, the main answers, then decided ones: to claims of the report, and others."""
+    """Yield the counts of verdicts with the machine, then at most MOST_ANSWERS answers, the main ones first."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -54,7 +54,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 
 def size_words(run: Run) -> str:
-    """Return how large a run is: of the size that is named after the original report, what it repeats of that."""
+    """Return a run's size in words; for the size `published`, what it repeats of the original report."""
     size = str(run.manifest.get("size"))
     return (
         f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
@@ -64,7 +64,7 @@ def size_words(run: Run) -> str:
 
 
 def terms(results: Results) -> Iterator[str]:
-    """Yield the definitions that the answers need: of a knee, and of a closed loop where both are quoted."""
+    """Yield definitions of the terms that the answers use: knee, closed-loop rate, “at least”."""
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."
@@ -81,7 +81,7 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return what each treatment of a run is, and each load that its name does not explain; None where names say it."""
+    """Return a table of a run's treatments and loads that TREATMENTS explains; None for fewer than two."""
     subjects, loads = {step.subject for step in run.steps}, {step.workload for step in run.steps}
     names = {name: name for name in subjects} | {name: name.upper() for name in loads}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)

@@ -22,19 +22,16 @@ from runners.report.tables import Markdown, Table, template
 from runners.results.conclusion import Conclusion
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
-#: So many figures an archive keeps besides its flame graphs; report.html has all of them.
+#: The most figures that an archive keeps, flame graphs apart; report.html has all figures.
 KEPT_FIGURES = 10
 #: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
 IN_README = {"01": "spectrum-put"}
-#: Frames below a share are left out of report.html so that it stays small; with 1 its flame graphs are pictures.
+#: Least shares of frames in report.html, tried in order until it is small enough; with 1 flame graphs are pictures.
 LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all; OSError otherwise.
-
-    An archive gets the figures of its questions and its flame graphs, without data and raw output.
-    """
+    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all. Raises OSError."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
@@ -52,9 +49,9 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return figures for a wide and for a narrow page, by their anchors; their pictures are the narrow ones then.
+    """Return each figure's SVG for a wide and for a narrow page, by anchor; `figures` are left in the narrow layout.
 
-    Those that a page has `folded` are drawn once, so that it stays small.
+    The narrow SVG of figures whose anchors are `folded` is empty, so that the page stays small.
     """
     narrow = {
         figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
@@ -65,7 +62,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Choose the figures that an archive keeps: of the questions, then of the sections, last whole comparisons."""
+    """Return the anchors of the figures that an archive keeps: README.md's first, whole comparisons last."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
@@ -77,9 +74,9 @@ def _in_readme(page: Document) -> str | None:
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
-    """Write figures/: each figure as SVG and PNG, each flame graph as SVG. Those of an earlier report go.
+    """Write each figure as SVG and PNG, each flame graph as SVG, and remove the figures of an earlier report.
 
-    Of an archive those that are `kept`, and as PNG the one that README.md shows.
+    `kept`: anchors of an archive's figures; only these are written, and as PNG only the one that README.md shows.
     """
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
@@ -106,7 +103,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown, with paths relative to the run folder; `kept`: the figures there, if not all."""
+    """Return the report as Markdown, paths relative to the run folder; `kept`: anchors of its figures (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)
@@ -135,7 +132,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
-    """Return the report as one HTML file below the limit; what had to be left out for that is said in it."""
+    """Return the report as one HTML page, if possible below the limit; it says what was left out for that."""
     page_template = environment().get_template("report.html.j2")
     folded = {figure.anchor for part in page.appendix for figure in part.figures}
     svg, html = in_page(page.figures, drawn, folded), ""
@@ -153,7 +150,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(least_share: float) -> str:
-    """Return what a reader of a slimmed report must know, as a sentence; empty for the whole one."""
+    """Return a sentence on what flame graphs leave out; empty where they leave nothing out."""
     if least_share == LEAST_SHARE:
         return ""
     if least_share == 1:
@@ -162,7 +159,7 @@ def _left_out(least_share: float) -> str:
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
-    """Return the templates; what they put into HTML is escaped and has no control characters."""
+    """Return the environment of the report's templates; values lose control characters, `autoescape` escapes HTML."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown

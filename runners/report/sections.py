@@ -30,7 +30,7 @@ from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 MB = 1e6
-TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the place of the figure of trends, and its panels
+TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of trends, and its panels
 
 
 def outage_title(death: Outage) -> str:
@@ -44,7 +44,7 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw deaths of a node, a column a death."""
+    """Draw latency and responses over time around each death of a node, a column for each death."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
@@ -71,14 +71,14 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
 
 def outage_sections(run: Run) -> Iterator[Section]:
-    """Yield the deaths of nodes of a run."""
+    """Yield the section on nodes that were killed during a run."""
     if deaths := faults.outages(run.steps):
         floor = instrument.nearest_floor(run.steps, deaths[0].step)
         yield Section.of("outages-section", outage(deaths, floor).at(faults.OUTAGES), outage_table(deaths))
 
 
 def cluster_sections(run: Run) -> Iterator[Section]:
-    """Yield the waits for the lock around the HTTP client, and where the requests of a cluster were served."""
+    """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
     if profiles := cluster.lock_waits(run):
         yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
     loads = cluster.clusters(run)
@@ -116,7 +116,7 @@ def _lock_table(profiles: Sequence[Waited]) -> Table:
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
-    """Yield the heads of responses by their number, where all requests share one response object."""
+    """Yield a table of the sizes of response heads, for a server whose requests share one response object."""
     for step in run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         last = heads[-1]["number"] if heads else 0
@@ -135,7 +135,7 @@ def times(value: float) -> str:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Say in a few words whether a store is ahead of the reference, behind it, or inconclusive, by workload."""
+    """Return for each workload whether a store's knee is ahead of the reference's, behind it or inconclusive."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -149,7 +149,7 @@ def standing(store: Store, against: Store) -> str:
 
 
 def amplification(stores: Sequence[Store]) -> style.Picture:
-    """Draw what each store with files writes for a byte, and the room that a live byte takes."""
+    """Draw write and space amplification of each store with files: bytes written per byte, disk bytes per live byte."""
     kept = [store for store in stores if store.on_disk]
     known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
@@ -182,7 +182,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Tabulate the gain of each store with its interval, its cost, and the verdict."""
+    """Tabulate of each store the gains in PUT and GET with intervals, amplification, memory, and the verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -205,7 +205,7 @@ def _gain(more: Bounded | None, store: Store, workload: str) -> str:
 
 
 def store_sections(run: Run) -> Iterator[Section]:
-    """Yield amplification, memory and the table; nothing of a run of other things."""
+    """Yield the sections on stores: amplification, memory and a table; none for a run without stores."""
     stores = Results(run).stores
     if not stores:
         return
@@ -281,7 +281,7 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:
-    """Tabulate every trend: how many runs, the median, the last figure, and what changed."""
+    """Tabulate every trend: its number of runs, median, last value, and changes of level."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
@@ -296,6 +296,6 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
 
 def history_sections(run: Run) -> Iterator[Section]:
-    """Yield the trends of a run of experiment 08, which holds the history in frames of its own."""
+    """Yield the section on trends of a run of experiment 08, whose frames hold the history."""
     if (trends := trends_of(run)) is not None:
         yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

@@ -1,4 +1,4 @@
-"""Sentences of answers: every typed value of an answer in words. Nowhere else does an answer become English.
+"""Write every typed value of an answer in words. Nowhere else does an answer become English.
 
 `words_of` writes one piece of evidence, by its type; a type of an experiment's own registers its words with
 `words_of.register`.
@@ -26,7 +26,7 @@ from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
-MOST_PAIRS = 4  # differences whose two values are both said
+MOST_PAIRS = 4  # up to so many differences, each is written with both its values
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
@@ -217,7 +217,7 @@ def _(row: Row) -> str:
 def evidence_of(answer: Answer) -> str:
     """Return all evidence of an answer in one line; empty where there is none.
 
-    Of many differences, those of one quantity from one baseline stand together, first where one is decided.
+    More than MOST_PAIRS differences are grouped by quantity and baseline; groups with a decided one are first.
     """
     alike = [piece for piece in answer.evidence if isinstance(piece, Difference) and _says_all(piece)]
     if len(alike) <= MOST_PAIRS or len(alike) < len(answer.evidence):
@@ -228,7 +228,7 @@ def evidence_of(answer: Answer) -> str:
 
 
 def _says_all(difference: Difference) -> bool:
-    """Return whether the change alone, or why there is none, says what has to be known of a difference."""
+    """Return whether a difference has nothing to write but its change or refusal: no bound, spill-over or other row."""
     row = difference.row
     bounded = row.spill_over or row.at_least or row.at_most
     more = difference.all_threads, difference.cpu, difference.alone
@@ -256,7 +256,7 @@ _WORDS: dict[str, dict[str, str]] = tomllib.loads(template("answers.toml"))
 
 
 def needed_words(answer: Answer) -> str:
-    """Return what an inconclusive answer would take; empty for any other."""
+    """Return in words what would decide an inconclusive answer; empty for any other answer."""
     if answer.needed is None:
         return ""
     count = words.count(answer.needed_count) if answer.needed_count else "more"
@@ -278,7 +278,7 @@ def verdict_words(answered: Answered) -> str:
 
 
 def effect_words(answered: Answered) -> str:
-    """Return what was measured in one line, or why nothing was: for tables and other reports."""
+    """Return an answer's evidence in one line, or that nothing was measured: for tables and other reports."""
     if not answered.measured:
         return "not measured in this run"
     evidence = evidence_of(answered.answer)

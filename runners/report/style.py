@@ -41,7 +41,7 @@ BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY = "#E69F00", "#56B4E9"
 INK, QUIET, GRID, CARD, FLOOR = "#1f2328", "#656d76", "#e4e7eb", "#ffffff", "#8c959f"
 SPARE = (GREEN, PURPLE, ORANGE, SKY)
-#: For figures of more treatments than that (P. Tol, 2021, *Colour Schemes*, muted).
+#: Spare colours after those of SPARE (P. Tol, 2021, *Colour Schemes*, muted).
 FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 
 _COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
@@ -71,7 +71,7 @@ HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bol
 
 
 def broken(heading: str, width_in: float) -> list[str]:
-    """Break a heading into lines that fit. matplotlib, which could, takes two dollar signs for a formula then."""
+    """Return a heading as lines of at most `width_in` inches; matplotlib's own wrapping reads dollars as a formula."""
     lines = [""]
     for word in heading.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -97,7 +97,7 @@ class Picture(Figure):
         self.handles: list[Any] = []  # of the legend
 
     def headed(self, heading: str, alt: str = "") -> Picture:
-        """Return the same with its result as a heading, and in words: `alt`, or what the heading says."""
+        """Set the figure's heading and description (`alt`, or else the heading), and return the figure."""
         lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
         self.heading_lines = len(lines)
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
@@ -105,7 +105,7 @@ class Picture(Figure):
         return self
 
     def at(self, anchor: str) -> Picture:
-        """Return the same with its place in a report."""
+        """Set the figure's anchor in a report, and return the figure."""
         self.anchor = anchor
         return self
 
@@ -114,7 +114,7 @@ class Picture(Figure):
         return " ".join(super().get_suptitle().split("\n"))
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw; of a figure that is being saved and has no layout, only make the layout: matplotlib draws it again."""
+        """Draw the figure; in the first pass of saving, only compute the layout, since matplotlib draws it again."""
         engine = self.get_layout_engine()
         if self.canvas.is_saving() and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)
@@ -136,7 +136,7 @@ def empty(text: str) -> Picture:
     return figure
 
 
-#: What marks an axis of rows, and the values at its right end.
+#: Group ids that mark an axis of rows, and the values at its right end.
 ROWS, VALUE = "rows", "value"
 
 
@@ -156,7 +156,7 @@ def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: 
     )  # fmt: skip
 
 
-#: Values of the rows of a figure: what they are, their colour, and the values.
+#: A series of bars: its label, its colour, and a value for each row.
 Series = tuple[str, str, Sequence[float]]
 
 
@@ -165,9 +165,9 @@ def bars(
     labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
     marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw values as level bars, one of each series a row, each with its number.
+    """Draw horizontal bars: in each row one of every series, each with its value.
 
-    `marks`: lines across (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
+    `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
     """
     figure = Picture(8.4, 1.6 + 0.4 * max(1, len(labels)))
     axes = figure.add_subplot()
@@ -204,7 +204,7 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def svg(figure: Figure, name: str) -> str:
-    """Return the figure as an `<svg>` element to stand in a page; `name` keeps its ids apart from those of others."""
+    """Return the figure as an `<svg>` element for a page; `name`, unique in the page, is the prefix of its ids."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     figure.set_layout_engine(None)
@@ -226,13 +226,13 @@ _PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{2,}")
 
 
 def plain(text: object, limit: int = 90) -> str:
-    """Return `text` as one short line without control characters, safe as a label."""
+    """Return `text` as a line of at most `limit` letters without control characters, safe as a label; "?" if empty."""
     line = _CONTROL.sub(" ", str(text)).strip()
     line = line if len(line) <= limit else line[: limit - 1] + "…"
     return line or "?"
 
 
-#: What stands around a label of a legend, as multiples of its font's size: line, gap, and space to the next column.
+#: The width around a label of a legend, in sizes of its font: line, gap, and space to the next column.
 AROUND_LABEL = 4.8
 
 
@@ -356,7 +356,7 @@ def is_own(floor: Step, loads: Sequence[Step]) -> bool:
 
 
 def floor_label(floor: Step, loads: Sequence[Step]) -> str:
-    """Return what a legend says of a floor: of one that was taken elsewhere, at which rate."""
+    """Return a floor's label in a legend, with its rate and connections if no load has the same."""
     if is_own(floor, loads):
         return "instrument floor (noop)"
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
@@ -366,8 +366,8 @@ def floor_label(floor: Step, loads: Sequence[Step]) -> str:
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
     """Draw the floor's percentiles across a plot of latency in us; return the legend's entry, None without a floor.
 
-    Call it when the limits of the y axis are set: they are kept, and a line beyond them is left out. Shaded below where
-    the floor was taken at the load's rate and connections, else a thin line.
+    Call it when the limits of the y axis are set: they are kept, and a line beyond them is left out. The area below the
+    median is shaded if the floor was taken at the rate and connections of a load; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:
@@ -392,6 +392,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return the floor's median in us, for the limits of an axis; nothing where there is no floor to quote."""
+    """Return a list with the floor's median in us, for the limits of an axis; [] without a floor that may be quoted."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -35,7 +35,7 @@ PROSE: dict[str, dict[str, str]] = tomllib.loads(template("sections.toml"))
 
 
 def _quantity(written: Callable[..., str]) -> Callable[..., str]:
-    """Return a writer with a dash for what is not known."""
+    """Return a function that writes numbers as `written` does, but unknown ones as a dash."""
 
     def quantity(*numbers: float | None) -> str:
         text = written(*numbers)
@@ -75,7 +75,7 @@ class Table:
 
 
 def when(unix_s: Any) -> str:
-    """Return a time in UTC to the second."""
+    """Return a time in UTC to the second; a dash for a value that is no time."""
     try:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
@@ -86,7 +86,7 @@ def when(unix_s: Any) -> str:
 class Section:
     """A part of a report: its heading, text, figures, flame graphs and tables, in this order.
 
-    `anchor` is the place that answers link to, besides those of the figures. `text` is one plain paragraph, or empty.
+    Answers link to `anchor`, and to the anchors of the figures. `text` is one plain paragraph, or empty.
     """
 
     anchor: str
@@ -98,7 +98,7 @@ class Section:
 
     @classmethod
     def of(cls, anchor: str, *contents: Picture | Table, text: str | None = None) -> Section:
-        """Return a section by its anchor, with its title and, unless another is given, its text of sections.toml."""
+        """Return the section of an anchor, with title and text from sections.toml; `text` replaces that text."""
         own = PROSE[anchor]
         figures = tuple(content for content in contents if not isinstance(content, Table))
         shown_tables = tuple(content for content in contents if isinstance(content, Table))
@@ -153,7 +153,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a pipe table under its caption, which is left out where the head begins with it."""
+    """Return a pipe table under its caption, which is left out if it begins with the head's first cell."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 
@@ -174,7 +174,7 @@ def path(target: str) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/ on one line; one that an archive has not `kept` says where it is."""
+    """Return a figure of figures/ in Markdown; for one that an archive has not `kept`, a reference to report.html."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')

@@ -1,4 +1,4 @@
-"""Build the sections about generators: their floors, wrk2's timer, a server that stalled, CPU time, a load by two."""
+"""Build the sections on generators: floors, wrk2's timer, a stalled server, CPU time, one load by two generators."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
 def instrument_sections(run: Run) -> Iterator[Section]:
-    """Yield what every generator reads of a server that does nothing and of one that stalled, wrk2's tick, costs."""
+    """Yield the sections on generators: floors, a stalled server, wrk2's timer tick, and CPU costs."""
     measured = instrument.floors(run.steps)
     if instrument.points(measured):
         yield Section.of("floors", floors(measured).at(generators.FLOORS))
@@ -56,7 +56,7 @@ def instrument_sections(run: Run) -> Iterator[Section]:
 
 
 def _costs(measured: Sequence[Floor]) -> Table:
-    """Tabulate what the generators themselves cost."""
+    """Tabulate the generators' CPU seconds per million requests, a column for each rate and number of connections."""
 
     def place(floor: Floor) -> tuple[int, float | None]:
         return floor.connections, None if floor.closed else floor.rate_rps
@@ -85,7 +85,7 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
-    """Return the highest rate on the fewest connections, and what each generator reads there."""
+    """Return the fewest connections, the highest rate on them, and every generator's floor there; None without any."""
     points = instrument.points(measured)
     if not points:
         return None
@@ -112,7 +112,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 
 @style.styled
 def floors(measured: Sequence[Floor]) -> style.Picture:
-    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel a rate and number of connections.
+    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel for each rate and connections.
 
     wrk, which has no rate, stands in the last panel of its number of connections.
     """
@@ -167,7 +167,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw a round of each generator, and the published spectrum, over a linear percentile: a tick climbs evenly."""
+    """Draw a round of each generator and the published spectrum by linear percentile: a tick is a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
@@ -236,7 +236,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
 
 
 def two_generators_sections(run: Run) -> Iterator[Section]:
-    """Yield what both generators read of one load."""
+    """Yield the section that compares wrk2 with truepace on one load."""
     if (readings := two_readings(run.steps)) is not None:
         yield Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
 
@@ -294,6 +294,6 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """Yield that wrk2 was absent, and how to get it, where a load by it was planned."""
+    """Yield a sentence that wrk2 was absent and how to get it, where a load by wrk2 was planned."""
     if wrk2_was_absent(run):
         yield PROSE[ANCHOR]["absent"]

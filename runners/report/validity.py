@@ -1,4 +1,4 @@
-"""Whether a report can be trusted, in words: what to know before the first number, what holds, and what does not."""
+"""Write the validity of a report: notices before the first number, and how many checks passed and which failed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def numbered_questions(numbers: Iterable[int]) -> str:
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
-    """Return what failed checks say of one answer, those first that exclude its evidence."""
+    """Return a sentence for each failed check that touches question `number`, first those that exclude evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     return [check_words(check, with_values=False) for check in touching]
@@ -94,7 +94,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield what is to be said of single steps."""
+    """Yield remarks on single steps: a host's network, why a step is not quoted, unreadable files, no profile."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:
@@ -120,7 +120,7 @@ def _name_of(step: Step) -> str:
 
 
 def _network(network: HostNetwork) -> str:
-    """Return what a host adds to the figures of a load that its generator shared in."""
+    """Return in words how a generator's host affects a shared load: round trip, repeated segments, clock, stalls."""
     off_us = abs(network.off_us) if network.off_us is not None else None
     parts = (
         (network.round_trip_us, words.latency, "its round trip to the server, in every response time, takes {}"),
