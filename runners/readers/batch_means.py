@@ -28,7 +28,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """The factor on the variance in a 95 % interval by the normal quantile: (Student's t / normal quantile) squared."""
+        """The factor that makes a normal 95 % interval a t interval: (t quantile / normal quantile) squared."""
         return _raised(self.degrees)
 
 

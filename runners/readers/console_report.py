@@ -100,8 +100,8 @@ class ConsoleReport:
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
     `calibrations_us` are the mean latencies of wrk2's calibration by thread. `operation`: the measured operation, where
-    a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None for a tool that says
-    neither. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
+    a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None if a tool does not
+    say. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
     `diagnostics`: lines inside the output that belong to no known part of it.
     """
 

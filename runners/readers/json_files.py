@@ -68,7 +68,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts by name in an object's part at a path, which may end with `prefix*`; a lone number's name is ""."""
+    """Return counts by name at a path, which may end with `prefix*`; a number without a name has an empty one."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], _part(content, folder)

@@ -125,7 +125,7 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and parts of a tenth
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests sorted by start and server, those of a twentieth of a second at the start of its first one.
+    """Return the requests of each twentieth of a second with the start of its first one, sorted by start and server.
 
     The last request keeps its start, and so does one whose response came in another tenth of a second than its start:
     the analysis uses the tenth in which a response came, and blocks of the log's length.

@@ -55,7 +55,7 @@ def _time_us(name: str, text: str) -> float | None:
 
 @dataclass(slots=True)
 class Summary:
-    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: counts by status."""
+    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: statuses."""
 
     tool: str
     first_line: int
@@ -137,7 +137,7 @@ class Summary:
         self.take(match)
 
     def trend(self, match: re.Match[str]) -> None:
-        """Take the times in a line of k6: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`, maybe with commas between them."""
+        """Take the times in a line of k6, commas between them or not: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
         for name, text in re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1]):
             self.time(name, units.go_time_us(text))
             if text.startswith("-") and NEGATIVE not in self.notes:

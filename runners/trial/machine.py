@@ -1,4 +1,4 @@
-"""Facts about this machine that change the meaning of a measurement, None where unknown; what `lab doctor` examines."""
+"""Facts about this machine that change a measurement's meaning, None if unknown; the examination of `lab doctor`."""
 
 from __future__ import annotations
 
