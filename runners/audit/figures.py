@@ -94,7 +94,7 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the achieved rate over the planned duration; Requests/sec includes the wait for the last responses."""
+    """Return the achieved rate over the planned duration: Requests/sec also counts the wait for the last responses."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
@@ -144,7 +144,7 @@ def never_offered(output: Output) -> bool:
 
 
 def is_busy(output: Output) -> bool:
-    """Return whether BUSY of the connections or more awaited a response, by Little's law: rate x mean latency."""
+    """Return whether at least BUSY of the connections awaited a response on average (Little's law: rate x latency)."""
     rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
     if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
         return False  # those count from the intended start, so that the responses must have been slow, too

@@ -53,7 +53,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Make a rule of a function that yields the findings in one output or, with `of_group`, in a report's outputs."""
+    """Return a decorator: a function that yields findings in an output or, `of_group`, in a report becomes a rule."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

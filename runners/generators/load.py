@@ -68,7 +68,7 @@ class LoadSpec:
 
 
 class Generator(Protocol):
-    """A load generator. It sends for `lead_s` before it records; `command` raises MeasureError for other loads."""
+    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError for unfit loads."""
 
     @property
     def name(self) -> str: ...

@@ -1,6 +1,6 @@
 """Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
 
-The estimate sums the batches' influences on it (C. Alexopoulos and A. Seila, 1998, in *Handbook of Simulation*).
+The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
 from __future__ import annotations

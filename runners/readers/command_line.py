@@ -44,7 +44,7 @@ class CommandLine:
 
 
 def find_command(line: str) -> CommandLine | None:
-    """Return the first load tool's command on a line of a terminal or of Markdown; None for a line without one.
+    """Return the first command of wrk, wrk2 or truepace on a line of a terminal or of Markdown; None without one.
 
     A command has a flag, and an address or a script; prose that only names a tool has none.
     """

@@ -140,7 +140,7 @@ class ConsoleReport:
 
     @property
     def errors(self) -> int:
-        """The number of responses other than 2xx and 3xx; 0 without such a line, which tools print only for some."""
+        """The number of responses other than 2xx and 3xx; 0 if it was not printed, for tools print no 0."""
         return self.non_2xx or 0
 
     @property

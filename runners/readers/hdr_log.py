@@ -39,7 +39,7 @@ _UNITS = (
 )
 _NS_IN_US = 1000.0
 _OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # cookies of compressed V1 and V0: bytes of the header
-_A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # from the first on, an interval is a second; up to the second, a tenth
+_A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # from 0.95 s on, an interval is a whole second; up to 0.15 s, a tenth
 ROUNDED_S = 0.001  # a log has three decimals
 _BITS = 4  # sixteen bins to an octave in the `slices` frame, as HdrHistogram has with one digit
 _CLOCK = re.compile(r"#\[(Start|Base)Time: *([\d.]+)")

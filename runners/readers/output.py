@@ -48,7 +48,7 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 class Output:
     """One output of a load tool. `report`: what it printed; the properties add facts of command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines after the output before.
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: 40 lines at most, up to the last output.
     """
 
     path: Path

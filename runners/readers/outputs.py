@@ -147,7 +147,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
     """Return the command above an output: the nearest for a table, else the nearest with its threads and connections.
 
-    Above a heading counts only a command of wrk, without a rate and with the output's duration.
+    Above a heading, only a command of wrk counts: one without a rate and with the output's duration.
     """
     asked, table, under = (report.threads, report.connections), report.columns > 1, True
     if not table and (None in asked or not is_like_wrk(report.tool)):

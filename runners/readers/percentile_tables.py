@@ -40,7 +40,7 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return table columns with the index of their first row, all lines with table lines emptied, and ragged rows."""
+    """Return columns with the index of their table's first row, all lines with table lines emptied, and problems."""
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)

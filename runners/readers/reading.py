@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Return a run; broken steps are in it as unreadable. Raises StoreError when its manifest can't be read."""
+    """Return a run; a broken step is in it and is marked as unreadable. Raises StoreError for a broken manifest."""
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()

@@ -1,6 +1,6 @@
 """Recorded latencies as counts by value, with percentiles as HdrHistogram defines them and their 95 % bounds.
 
-Histograms are merged before a percentile is taken. The bounds assume independent samples: dependent ones need wider.
+Histograms are merged before a percentile is taken. The bounds are those of independent samples.
 """
 
 from __future__ import annotations

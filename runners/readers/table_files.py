@@ -142,7 +142,7 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
-    """Return the outputs of JMeter's XML; samples nested in another are left out, whose time includes theirs."""
+    """Return the outputs of JMeter's XML, without samples nested in another one, whose own time includes them."""
     samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):

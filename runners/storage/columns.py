@@ -51,7 +51,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return the distinct texts in all frames' columns of a name, sorted, by that name."""
+    """Return by column name the sorted distinct texts in all frames' columns of that name."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:

@@ -40,7 +40,7 @@ class Target(Protocol):
     @property
     def data(self) -> Path | None: ...
     def status(self) -> dict[str, Any]:
-        """Return its status, {} without one. Raises ServerError when it died, does not respond, or is another server."""
+        """Return its status, {} without one. Raises ServerError if it died, does not respond, or is another server."""
 
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...
@@ -96,7 +96,7 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load, by name. URL, log, exit code and death are those of the first that died, or of all."""
+    """Servers that share a load, by name. URL, log, exit code and death: of the first that died, else of the first."""
 
     subject: str
     members: Mapping[str, Target]

@@ -1,4 +1,4 @@
-"""A server that a `target.yaml` describes: start it or find it running, wait until it is ready, stop it; revisions."""
+"""A server that a `target.yaml` describes: started or found running, awaited, stopped, checked out at a revision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server of a target.yaml, ready when the object was made. `child` None: it ran before, and the lab leaves it.
+    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
 
     `pprof_url`: where a Go server gives its own profile.
     """

@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's files that `counts` and are not built."""
+    """Return the SHA-256 (12 hex digits) of names and bytes of the files that `counts` accepts and no build made."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]

@@ -1,4 +1,4 @@
-"""Sampler of the machine's and the server's threads' activity: ten JSON lines per second (Linux only).
+"""Sampler of the activity of machine and server threads, ten JSON lines per second (Linux only).
 
 Counters are cumulative; readers take differences. The sampling thread runs only when a core would idle (SCHED_IDLE,
 see runners/docs/0001-guard-process.md): a sample may come late, and carries its time. The stall witness is a program

@@ -37,7 +37,7 @@ class Happening:
         """End the fault or observation at the end of the load."""
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a record with only its own fields set; `start_unix_us`: of the recorded window, None if not known."""
+        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if it is known."""
         return StepRecord()
 
 
@@ -88,7 +88,7 @@ class Freezer(_Planned):
 
 
 def stopped(child: Child, until_s: float) -> FreezeRecord | None:
-    """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return its times, None if it ended before."""
+    """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return begin and end, None if it ended."""
     try:
         os.kill(child.pid, signal.SIGSTOP)
     except ProcessLookupError:  # it ended just before it was to stall

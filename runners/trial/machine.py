@@ -104,7 +104,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the examination. `fatal`: without it the main job can't run."""
+    """One line of `lab doctor`. `fatal`: without it the main job can't run."""
 
     name: str
     found: str | None

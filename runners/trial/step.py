@@ -61,7 +61,7 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return the server's CPU seconds and its background threads' by role; also called before threads end."""
+        """Return CPU seconds of the server and, by role, of its background threads; called often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:

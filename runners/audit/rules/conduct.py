@@ -28,7 +28,7 @@ AT_BOUND = 0.98  # share of the time-out from which on a response may have been 
 JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
 WANTED = 0.99
-JUST_MISSED = 5e-4  # share of the samples that may lack, for requests without a response
+JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 

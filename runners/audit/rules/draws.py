@@ -116,7 +116,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield which keys may be absent: in words, a share of the range, and whether draws below or above it miss."""
+    """Yield each guess at the absent keys: in words, a share of the range, and whether draws below it are absent."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -203,7 +203,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return the writes of a thread after which `errors` of `requests` reads find nothing; None if there are none."""
+    """Return the number of writes a thread after which `errors` of `requests` reads find nothing, if there is one."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
@@ -255,7 +255,7 @@ def _two_draws(group: Group) -> Iterator[Seen]:
 
 
 def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
-    """Return groups of outputs that nearly one number of writes explains; `solved` is in order of that number."""
+    """Return groups of outputs that nearly the same number of writes explains; `solved` is sorted by that number."""
     clusters: list[list[Solved]] = []
     for writes, output in solved:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:

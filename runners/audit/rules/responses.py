@@ -34,7 +34,7 @@ def _errors(output: Output) -> Iterator[Seen]:
 
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Yield socket errors; wrk's time-outs by wrk.c of wrk 4, `response_complete` and `stats_record`."""
+    """Yield socket errors. Source of wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
@@ -87,7 +87,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """Yield loads of a script for two kinds (put_get, where put and get are too) with responses of one kind's size."""
+    """Yield mixed loads (script put_get, with put and get in the report) whose responses have one kind's size."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:

@@ -67,7 +67,7 @@ def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for fewer than three."""
+    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for under three points."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
