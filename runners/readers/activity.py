@@ -180,8 +180,8 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 class StallLog:
     """The late wake-ups of the stall witness, core after core: `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`.
 
-    `moments`: begin and end of its watch, each by CLOCK_MONOTONIC and by the wall clock, in nanoseconds. `used_ns`: the
-    witness's own CPU time by core.
+    `moments`: begin and end of its watch by CLOCK_MONOTONIC and wall clock (ns); `used_ns`: its own CPU time by core.
+    """
 
     moments: tuple[tuple[int, int], tuple[int, int]]
     used_ns: dict[int, int]

@@ -63,7 +63,7 @@ class Step:
 
     @property
     def kind(self) -> str:
-        """The role of the step: load, fill, probe, floor, sentinel, warm-up …"""
+        """The role of the step, e.g. load, fill, probe, floor, sentinel or warm-up."""
         return self.record.role
 
     @property

@@ -37,9 +37,9 @@ class JsonSummary:
 
     `figures` are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without
     a scale are in `unit_us` microseconds. `percentiles` are such texts, the path of an object of them, or the path of a
-    list of objects with the two keys `listed`. `statuses` (responses by status) and `lost` (requests without response;
-    `lost_apart`: no other count has them) are paths of a number, of an object of numbers, or with `prefix*` of the
-    numbers whose names begin so.
+    list of objects with the two keys `listed`. `statuses` and `lost` (without a response; `lost_apart`: no other count
+    has them) are paths of a number, of an object of numbers, or with `prefix*` of those whose names begin so.
+    """
 
     keys: tuple[str, ...]
     unit_us: float

@@ -152,8 +152,8 @@ class BackgroundClock:
 class IdleThread:
     """A context with a thread that does some work on request, and runs only when a core idles.
 
-    If the work is not done by the next request, the caller does it. An exception of the work is raised when the context
-    is left.
+    If the work is not done by the next request, the caller does it. The context raises the work's exception at its end.
+    """
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work

@@ -37,7 +37,7 @@ class Happening:
         """End the fault or observation at the end of the load."""
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if it is known."""
+        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
         return StepRecord()
 
 
