@@ -33,7 +33,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: the lowest number, which is written as 1; 0
     is a missing one. `base`: the column that was subtracted, with `before` its value in the row before. `group`: the
-    column of texts by which rows were sorted. `delta`: differences of rows were written. `place`: that in the frame.
+    column of texts by which rows were sorted. `delta`: row differences were written. `place`: position in the frame.
     """
 
     name: str
