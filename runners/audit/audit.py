@@ -1,4 +1,4 @@
-"""The audit of files: every output in them, every rule on each, and a summary; the rules by code, with their pages."""
+"""The audit of files: every rule applied to every output, a summary, and the rules by code with their pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Rules by code or by the beginning of one (`RAT`): those selected, all without a selection, less those ignored."""
+    """Return the rules with selected codes (all by default) that are not ignored; `RAT` stands for all its codes."""
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
@@ -45,7 +45,7 @@ def page(code: str) -> str:
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
-#: What is said of an excerpt, and not where the whole output lies in another file.
+#: Rules that do not apply to an excerpt whose whole output is in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
 LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
 
@@ -60,7 +60,7 @@ class Digest:
 
     @property
     def worst(self) -> Remark:
-        """The worst finding of the gravest rule; of rules that are as grave, of the one that stands first."""
+        """The worst finding of the gravest rule; of equally grave rules, the first in rules.toml."""
         codes = list(RULES)
         gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
         alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
@@ -68,7 +68,7 @@ class Digest:
 
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """Each code, the worst finding's first, and all places in the file at which it was found."""
+        """All places in the file of each rule's findings, by code, the code of the worst finding first."""
         places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
             where = remark.output.place.removeprefix(f"{remark.output.path}:")
@@ -97,7 +97,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The findings but notes by file and theme, the gravest theme of a file first."""
+        """The findings without notes by file and theme, a file's gravest theme first; at most MOST_LINES a file."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -118,7 +118,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule that found something: on how many outputs, and how often; the gravest and most frequent first."""
+        """Each rule with findings, the number of outputs with any, and of findings; gravest and most frequent first."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
@@ -156,7 +156,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
 
 
 def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
-    """Return the audit of files that were read."""
+    """Return the audit of files that were read; an output that another file has too is examined once."""
     read = tuple(files)
     outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
@@ -182,7 +182,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield each output that stands in an earlier file too, with the one there."""
+    """Yield each output that an earlier file has too, with the output there."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

@@ -1,4 +1,4 @@
-"""The figures that rules take from an output: latencies, rates, what was lost, and what that means."""
+"""Figures that the rules derive from an output: latencies, rates, the shortfall and its causes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99
 CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
 LEAST_LOST_S = 0.2  # less is the wait for the last responses
 START_S = 0.5  # what a generator and a server that have just started may lose besides
-QUEUE_OF_LOST = 0.5  # a queue that grows all the time ends at the shortfall; one that began late, somewhat below
+QUEUE_OF_LOST = 0.5  # share of the shortfall that the longest wait in a growing queue reaches
 QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
 QUEUE_SHARE = 0.25
 SLOW_US = 50_000.0
@@ -31,7 +31,7 @@ def finite(value: float | None) -> float | None:
 
 
 def at(output: Output, level: float) -> float | None:
-    """Return a percentile (0..1) in microseconds, finite."""
+    """Return the latency in microseconds at a level (0..1); None where it is not known or not finite."""
     return finite(output.report.latencies.at(level))
 
 
@@ -48,7 +48,7 @@ def achieved_rps(output: Output) -> float | None:
 
 
 def is_open_loop(output: Output) -> bool:
-    """Return whether requests leave on a schedule, as of wrk2 or truepace with a rate; true where it is not known."""
+    """Return whether requests leave on a schedule (wrk2, truepace with a rate, …); true for an unknown tool."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
     by_rate = output.tool in ("fortio", "ghz", TRUEPACE)
@@ -56,7 +56,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Return whether the elapsed time of an output can't be that of its run, so that no rate may be quoted from it."""
+    """Return whether an output's elapsed time is impossibly short for its run, so that it proves no rate."""
     elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
@@ -65,7 +65,7 @@ def is_of_no_run(output: Output) -> bool:
 
 
 def opened(output: Output) -> int | None:
-    """Return how many connections are open: wrk and wrk2 open as many on each thread."""
+    """Return the number of open connections, which wrk and wrk2 round down to a multiple of the threads."""
     connections, threads = output.connections, output.threads
     if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections
@@ -73,7 +73,7 @@ def opened(output: Output) -> int | None:
 
 
 def opening_s(output: Output) -> float:
-    """Return how long wrk2 opens connections: each thread one in 5 ms."""
+    """Return how long (s) wrk2 takes to open its connections, one in 5 ms on each thread; 0 for other tools."""
     return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
 
 
@@ -94,14 +94,14 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the rate over the time that was asked for: Requests/sec counts the wait for the last responses too."""
+    """Return the achieved rate over the planned duration: Requests/sec also counts the wait for the last responses."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall as seconds: a stop of that length would explain it."""
+    """Return the shortfall in seconds, the length of a stop that would explain it; None if it is not known."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -110,7 +110,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """Return the rate at which wrk2 recorded, once its calibration was over."""
+    """Return wrk2's rate after its calibration; None for another tool or a run that is too short for it."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -119,7 +119,7 @@ def rate_after_warm_up(output: Output) -> float | None:
 
 
 def left_out(output: Output) -> int | None:
-    """Return the number of requests that had a response and are not in wrk2's histogram."""
+    """Return the number of responses that are not in wrk2's histogram; None for another tool."""
     recorded, requests = output.report.latencies.count, output.report.requests
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
@@ -144,7 +144,7 @@ def never_offered(output: Output) -> bool:
 
 
 def is_busy(output: Output) -> bool:
-    """Return whether the connections were busy with responses, by Little's law: rate x mean latency of them."""
+    """Return whether at least BUSY of the connections awaited a response on average (Little's law: rate x latency)."""
     rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
     if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
         return False  # those count from the intended start, so that the responses must have been slow, too
@@ -157,7 +157,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of latencies behind the percentiles, and whether it was counted, not reckoned from the rate."""
+    """Return the number of samples of the percentiles, and whether it was counted, not estimated from the rate."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -172,7 +172,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Return the number of connections without any response; wrk2 counts each of them at every check, 2 s apart."""
+    """Return an estimate of the connections without any response; wrk2 counts each at every check, 2 s apart."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0
@@ -181,7 +181,7 @@ def dead_connections(output: Output) -> int:
 
 
 def has_latency(output: Output) -> bool:
-    """Return whether an output gives any latency; where no request had a response, some tools print 0 for each."""
+    """Return whether an output gives any latency; some tools print 0 for each if no request had a response."""
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
     return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))

@@ -31,7 +31,7 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 
 
 def as_text(audit: Audit) -> str:
-    """Return one line a theme and document, gravest first; then what is not known, the rules, and the summary."""
+    """Return an audit as text: a line a document and theme, gravest first, then unknowns, rules and the summary."""
     unknown = words.listed(UNKNOWN)
     lines = [
         *_short_lines(audit),
@@ -50,7 +50,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield one line a theme and document; the highest rate achieved is in the line on load, or in one of its own."""
+    """Yield a line for each document and theme; the highest achieved rate is in the line on load, else in its own."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst
@@ -70,14 +70,14 @@ def plain(text: str) -> str:
 
 
 def written(value: Value) -> str:
-    """Return a figure of the evidence, as short as it can be."""
+    """Return a value of the evidence as text; a number with up to six digits, without a point if it is whole."""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else f"{value:g}"
     return str(value)
 
 
 def as_json(audit: Audit) -> str:
-    """Return the whole audit as JSON; see `schema`. A number that is not finite becomes null."""
+    """Return the whole audit as JSON of version SCHEMA. A number that is not finite becomes null."""
     document = {
         "schema": SCHEMA,
         "summary": {
@@ -103,7 +103,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return the highest rate at which the responses of each operation succeeded, and the outputs beyond it."""
+    """Return a report's JSON: each operation's highest rate that was achieved without errors, and outputs above it."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
@@ -132,7 +132,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return a text a document: the highest achieved rate of each operation, and the outputs above it."""
+    """Return a text for each document: the highest achieved rate of each operation, and the outputs above it."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)

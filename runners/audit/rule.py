@@ -14,14 +14,14 @@ from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 from runners.words import Value
 
-#: By code, in the order in which the rules look.
+#: Each rule's entry by its code, in the order in which rules are applied.
 TABLE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-#: The outputs of one report, in order. Most rules look at each alone.
+#: The outputs of one report, in order. Most rules look at one output at a time.
 Group = Sequence[Output]
 
 
 class Severity(StrEnum):
-    """How grave a finding is: a note is to be known, a warning to be doubted, an error to be distrusted."""
+    """The gravity of a finding: an error means that figures can't be trusted, a warning that they are doubtful."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -30,7 +30,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding in one output; the worst has the largest `size`. `severity`: where milder than the rule's own."""
+    """A finding of a rule in one output; the worst has the largest `size`. `severity`: None for the rule's own."""
 
     output: Output
     text: str
@@ -41,7 +41,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its entry in rules.toml, and the look itself."""
+    """A rule: its entry in rules.toml, and the function that yields its findings in a report's outputs."""
 
     code: str
     name: str
@@ -53,7 +53,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Make a rule of a function that yields the findings in one output or, with `of_group`, in all of a report."""
+    """Return a decorator: a function that yields findings in an output or, `of_group`, in a report becomes a rule."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()
@@ -65,7 +65,7 @@ def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iter
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A finding of the audit, at its place."""
+    """A finding of the audit, with the rule that made it."""
 
     rule: Rule
     seen: Seen
@@ -84,7 +84,7 @@ class Remark:
 
     @property
     def remedy(self) -> str:
-        """The rule's remedy, in the words of the output's tool."""
+        """The rule's remedy, with the advice for the output's tool."""
         tool = self.output.tool
         percentiles = f"{facts(tool).percentiles}{f' to {tool}' if tool in (WRK, WRK2, TRUEPACE) else ''}"
         timeout = "--timeout" if is_like_wrk(tool) else "the time-out"

@@ -1,1 +1,1 @@
-"""Drive every load generator through one interface."""
+"""Every load generator behind one interface."""

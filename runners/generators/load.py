@@ -1,4 +1,4 @@
-"""Send a load: one interface for every generator (truepace, wrk2, wrk, reference clients), and one way to run it."""
+"""Load generators (truepace, wrk2, wrk, reference clients) behind one interface, and the way to run one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of several servers that share a schedule: its name, and its share of the requests. Raises MeasureError."""
+    """One of several servers that share a schedule. Raises MeasureError for a `,` in a field or a `=` in the name."""
 
     name: str
     url: str
@@ -45,7 +45,7 @@ class LoadSpec:
     `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
     seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
     the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
-    what the second of three generators sends. `cpus`: the cores that the generator is bound to.
+    it is the second of three generators that share the load. `cpus`: the cores that the generator is bound to.
     """
 
     url: str
@@ -68,7 +68,7 @@ class LoadSpec:
 
 
 class Generator(Protocol):
-    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError."""
+    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError for unfit loads."""
 
     @property
     def name(self) -> str: ...
@@ -80,7 +80,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: begin and end of the process, its processor time, and the generators that shared it."""
+    """How a load ended: start and end of the process (us since 1970), its CPU time, and generators that shared it."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -95,7 +95,7 @@ class LoadOutcome:
         return self.exit_code == INTERRUPTED or self.stopped_early
 
 
-#: Sends a load to its end, as `run_load` from this process, or several hosts together.
+#: A function that sends a load to its end: `run_load` from this process, or one that uses several hosts.
 Sender = Callable[..., LoadOutcome]
 
 
@@ -148,7 +148,7 @@ _OURS = "use the lab's own generator"
 
 
 def digits(value: float) -> str:
-    """Write a number in plain digits, as every generator takes it: 1000000, 0.05; never 1e+06 and never rounded."""
+    """Return a number in plain digits, as every generator takes it: 1000000, 0.05; not 1e+06, and not rounded."""
     return f"{Decimal(repr(float(value))).normalize():f}"
 
 
@@ -166,7 +166,7 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
-    """Raise MeasureError for a load that only truepace can send; `more`: other conditions, with the causes."""
+    """Raise MeasureError for a load that only truepace can send; `more`: further conditions with their causes."""
     for refused, cause in (
         (bool(spec.targets), "it can't share one schedule over several targets"),
         (bool(spec.parts_rps), "it can't change its rate within a load"),

@@ -1,1 +1,1 @@
-"""Build the tools and start, watch and stop processes."""
+"""Processes: start, watch and stop them, and place them on cores."""

@@ -1,4 +1,4 @@
-"""Place threads on cores: more cores for a while for a JVM's compiler, equal shares of them for servers (Linux only).
+"""Placement of threads on cores: more cores for a JVM's compiler for a while, equal shares for servers (Linux only).
 
 Without CPU groups the scheduler shares a core among threads, and a server with more busy threads gets more of it (the
 kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights count under contention alone.
@@ -76,7 +76,7 @@ def _text(path: Path) -> str:
 
 @contextlib.contextmanager
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> Iterator[str]:
-    """Put each server's processes into a group of its own while the body runs; yield "equal", or why there are none.
+    """Put each server's processes into their own CPU group while the body runs; yield "equal", or why that failed.
 
     `servers`: processes by name. Afterwards the processes are where they were, and the groups are gone.
     """

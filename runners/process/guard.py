@@ -2,10 +2,10 @@
 
     python -I guard.py SOCKET_FD
 
-The lab sends four open files a child: an end of a socket pair and the child's standard streams. On that socket the
-guard, a fork, reads a line of JSON (`command`, `directory`, `environment`, `grace_s`, `stop_signal`); any byte after it
-asks it to stop the child, as the end of the lab does. It writes two lines: its own pid and the child's; at the child's
-end the processor seconds of all that it started, and its exit code. See runners/docs/0001-guard-process.md.
+For each child the lab sends four open files: an end of a socket pair and the child's standard streams. On that
+socket the guard, a fork, reads a line of JSON (`command`, `directory`, `environment`, `grace_s`, `stop_signal`). Any
+byte after it, or the end of the lab, makes it stop the child. It writes two lines: its own pid and the child's; then
+the CPU seconds of all that the child started, and its exit code. See runners/docs/0001-guard-process.md.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ def _received(lab: socket.socket) -> bytes:
 
 
 def _kill_orphans() -> None:
-    """Kill and collect what the child left behind, which as its subreaper the guard has inherited (Linux)."""
+    """Kill and reap the processes that the child left behind, which the guard inherits as subreaper (Linux)."""
     children = f"/proc/self/task/{os.getpid()}/children"
     with contextlib.suppress(OSError):  # ECHILD: none is left
         while True:
@@ -59,7 +59,7 @@ def _kill_orphans() -> None:
 
 
 def _guard(lab: socket.socket) -> None:
-    """Start the child that is ordered, wait for its end or for the lab's, leave nothing behind."""
+    """Start the child that the order names, wait for its end or the lab's, and leave no process behind."""
     os.setpgid(0, 0)
     with lab.makefile("r", encoding="ascii") as reading:
         order = json.loads(reading.readline())

@@ -1,4 +1,4 @@
-"""Start processes that can't outlive the lab, on ports that are free; find what they started, and their CPU time."""
+"""Processes that can't outlive the lab, free ports for them, their descendants, and their CPU time."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Child:
         return line
 
     def wait_up_to(self, timeout_s: float | None) -> bool:
-        """Return whether the process ends within that time; None waits for its end. Nothing polls meanwhile."""
+        """Return whether the process has ended within `timeout_s` (None: no limit). Nothing polls meanwhile."""
         if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
@@ -111,7 +111,7 @@ class Child:
         return self._code
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Return the exit code. Raises subprocess.TimeoutExpired."""
+        """Wait for the end; return the exit code. Raises subprocess.TimeoutExpired."""
         self.wait_up_to(timeout_s)
         if self._code is None:
             raise subprocess.TimeoutExpired(self.command, timeout_s or 0.0)
@@ -242,7 +242,7 @@ def _free(port: int) -> bool:
 
 
 def hold(words: Sequence[str]) -> int:
-    """Run Python with these words for as long as standard input is open; return its exit code.
+    """Run Python with arguments until it ends or standard input is closed; return its exit code.
 
     An SSH server whose connection is gone closes the standard input of what it started, and does not end it.
     """
@@ -266,7 +266,7 @@ _CLOCK_BITS = 3
 
 
 def tree(roots: Collection[int]) -> tuple[int, ...]:
-    """Return the processes with these numbers and all their descendants that are there now, the roots first."""
+    """Return the pids of `roots` and of all their descendants that exist now, the roots first."""
     pids: dict[int, None] = {}
     waiting = list(roots)
     while waiting:
@@ -303,7 +303,7 @@ class ProcessClock:
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Return the processor time of a process since its start; None where it has ended."""
+    """Return the CPU time (ns) of a process since its start; None where it has ended."""
     with contextlib.suppress(OSError):
         return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
     return None
@@ -313,9 +313,9 @@ _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MUL
 
 
 def activity(roots: Collection[int]) -> dict[str, int | None]:
-    """Return context switches and calls to read or write, without recv and send, of processes and all they started.
+    """Return the numbers of context switches and of read and write calls of processes and their descendants.
 
-    They are summed up over the threads that are alive; None where /proc has none.
+    They are summed over living threads, without recv and send; None for a number that /proc does not have.
     """
     counters = Counter[str]()
     for pid in tree(roots):

@@ -1,1 +1,1 @@
-"""Raw files of a run to typed frames. Starts no process, opens no socket."""
+"""Readers of raw files as typed frames; they start no process and open no socket."""

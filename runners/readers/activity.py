@@ -1,6 +1,6 @@
-"""Read what happened during a load: JVM log, flight recording, samples of threads and machine, stalls of the cores.
+"""Readers of what happened during a load: JVM log, flight recording, samples of threads and machine, core stalls.
 
-Times count from the beginning of the recorded window (`start_unix_us`); what lies outside its `elapsed_s` is left out.
+Times are seconds from the start of the recorded window (`start_unix_us`); rows outside its `elapsed_s` are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 from runners.errors import ReadError, text_of
 from runners.readers.run import frame
 
-#: Before the name of a process that is none of the load's, in `kind` of the `activity` frame.
+#: Prefix in column `kind` of the `activity` frame, before the name of a process that takes no part in the load.
 PROCESS = "process "
 
 
@@ -34,14 +34,14 @@ def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None
 
 
 def _within(table: pd.DataFrame, length_s: pd.Series[float], elapsed_s: float | None) -> pd.DataFrame:
-    """Return the rows whose spans lie at least partly within the window."""
+    """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if that is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
     return table.reset_index(drop=True)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Read samples, one a line of JSON. A cut last line is left out; any other broken line raises ReadError."""
+    """Return samples, one JSON line each. A cut last line is left out; any other broken line raises ReadError."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -97,7 +97,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame of a step's window. Events of unknown kinds are left out. Raises ReadError."""
+    """Return the `events` frame of a recording's JSON, without unknown kinds. Raises ReadError for any other file."""
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
@@ -125,7 +125,7 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 
 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `pauses` frame. Raises ReadError when the file can't be read, or has no line with a wall clock."""
+    """Return the `pauses` frame of a JVM log. Raises ReadError if it can't be read or has no line with a wall clock."""
     lines = text_of(path).splitlines()
     stamped = [match for line in lines if (match := _LINE.match(line))]
     if lines and not stamped:
@@ -151,7 +151,7 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` frame, one row a pair of neighbouring samples, stamped with the end of the pair.
+    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second one.
 
     A cut last line is left out; any other broken line raises ReadError.
     """
@@ -178,9 +178,9 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The stall witness's late wake-ups, core after core: `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`.
+    """The late wake-ups of the stall witness, core after core: `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`.
 
-    `moments`: begin and end of the watch by CLOCK_MONOTONIC and the wall clock; `used_ns`: its CPU time by core.
+    `moments`: begin and end of its watch by CLOCK_MONOTONIC and wall clock (ns); `used_ns`: its own CPU time by core.
     """
 
     moments: tuple[tuple[int, int], tuple[int, int]]
@@ -190,7 +190,7 @@ class StallLog:
     late_ns: npt.NDArray[np.int64]
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` frame. The wall clock's adjustment during the watch is taken for steady."""
+        """Return the `stalls` frame; the wall clock is assumed to drift from CLOCK_MONOTONIC at a constant rate."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
         since_ns = self.woke_ns - self.late_ns - begin_ns
@@ -202,7 +202,7 @@ class StallLog:
 
 
 def read_stall_log(path: Path) -> StallLog:
-    """Read the file. Raises ReadError when it is none, or broken."""
+    """Return the log of a stall witness. Raises ReadError for another file or a broken line."""
     lines = text_of(path, strict=True).splitlines()
     head = _HEAD.match(lines[0]) if lines else None
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]

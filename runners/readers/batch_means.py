@@ -1,6 +1,6 @@
-"""Estimate the variance of a statistic of dependent samples from batches of time; scipy has no such estimate.
+"""Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
 
-It is that of the sum of the batches' influences (C. Alexopoulos and A. Seila, 1998, in *Handbook of Simulation*).
+The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Counts = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """An estimated variance, and the degrees of freedom that it is known by."""
+    """An estimated variance and its degrees of freedom."""
 
     value: float
     degrees: float
 
     @property
     def raised_by(self) -> float:
-        """The factor by which a 95 % interval takes the variance for larger: Student's t over the normal, squared."""
+        """The factor that makes a normal 95 % interval a t interval: (t quantile / normal quantile) squared."""
         return _raised(self.degrees)
 
 
@@ -38,10 +38,10 @@ def _raised(degrees: float) -> float:
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of a statistic from its batches' influences in time order, which add up to nothing.
+    """Estimate the variance of a statistic from its batches' influences in time order, shape (batches,), sum 0.
 
-    `neighbours`: the covariance of batches next to each other counts (W. K. Newey and K. D. West, 1987, Econometrica
-    55, with one lag and full weight), less the bias of influences that add up to nothing (F. H. C. Marriott and J. A.
+    `neighbours`: the covariance of consecutive batches is added (W. K. Newey and K. D. West, 1987, Econometrica 55,
+    with one lag and full weight), corrected for its bias because the influences' sum is 0 (F. H. C. Marriott and J. A.
     Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
@@ -61,12 +61,12 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 
 
 def mean_variance(values: Floats) -> Variance:
-    """Estimate the variance of the mean of a value that each batch has."""
+    """Estimate the variance of the mean of values, one for each batch; shape (batches,)."""
     return batch_variance((values - values.mean()) / len(values))
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate the variance of a statistic from its estimates without each batch.
+    """Estimate the variance of a statistic by the jackknife; `left_out[i]` is its estimate without batch i.
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; of percentiles: J. Shao and C. F. J. Wu, 1989, same journal 17.
     """
@@ -74,7 +74,7 @@ def jackknife_variance(left_out: Floats) -> Variance:
 
 
 def _degrees(count: int, squares: float, fourths: float) -> float:
-    """Return the degrees of freedom of a variance from its sums of powers: few where few batches make all of it.
+    """Return a variance's degrees of freedom from the sums of squares and fourth powers: few if few batches dominate.
 
     B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68.
     """

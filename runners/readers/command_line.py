@@ -1,4 +1,4 @@
-"""The command line of wrk, wrk2 or truepace, as text to its flags."""
+"""Parser of a command line of wrk, wrk2 or truepace: text to typed flags."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from runners.readers import units
 from runners.storage.step_folder import EITHER_NAME, FORMER_NAME
 
 TOOLS = ("wrk", "wrk2", "truepace")
-_SPAN = re.compile(r"`([^`]+)`")  # what Markdown sets as code within a sentence
+_SPAN = re.compile(r"`([^`]+)`")  # code within a sentence, in Markdown
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
-_NEXT = re.compile(r"\s(?:&&|;)\s")  # what a shell runs after the command before it
-#: Short flags by their long names, of those that are read and of switches; any other flag takes a value.
+_NEXT = re.compile(r"\s(?:&&|;)\s")  # separates two commands in a shell
+#: Short flag by long name, for the flags that are read and for switches. Any other flag takes a value.
 _LONG = {
     **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "timeout": "T"},
     **{"latency": "L", "u_latency": "U", "batch_latency": "B", "version": "v", "help": "h"},
@@ -25,7 +25,7 @@ _SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The flags of a generator's command that say what was asked for. One that was not given is None."""
+    """A load tool's command and those of its flags that set the load; None for a flag that was not given."""
 
     text: str
     program: str
@@ -39,14 +39,14 @@ class CommandLine:
 
     @property
     def tool(self) -> str:
-        """The program's name: wrk, wrk2 or truepace; a binary called `wrk` may be wrk2."""
+        """The program's file name, `truepace` for its former name too; a binary called `wrk` may be wrk2."""
         return self.program.rpartition("/")[2].replace(FORMER_NAME, "truepace")
 
 
 def find_command(line: str) -> CommandLine | None:
-    """Return the first command on a line of a terminal or of Markdown, with or without a prompt; None without one.
+    """Return the first command of wrk, wrk2 or truepace on a line of a terminal or of Markdown; None without one.
 
-    Prose that names a tool is no command: there must be a flag, and an address or a script.
+    A command has a flag, and an address or a script; prose that only names a tool has none.
     """
     for match in (_COMMAND.search(part) for text in (*_SPAN.findall(line), line) for part in _NEXT.split(text)):
         command = parse_command(match["command"].strip()) if match else None
@@ -57,7 +57,7 @@ def find_command(line: str) -> CommandLine | None:
 
 @lru_cache(maxsize=256)  # each rule of the audit asks again
 def parse_command(text: str) -> CommandLine:
-    """Read the flags of a command; unknown ones are passed over, and the last of several alike counts."""
+    """Return a command with its typed flags; unknown flags are ignored, and the last of repeated flags counts."""
     try:
         words = shlex.split(text)
     except ValueError:  # a quote that is never closed
@@ -93,7 +93,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return a word's flag in its short form and the value inside the same word, if any."""
+    """Return a word's flag, short where that form is known, and the value inside the word; None for what is absent."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

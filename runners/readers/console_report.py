@@ -20,7 +20,7 @@ RESPONSE, SERVICE = "response", "service"
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows as a frame of a step. Loaded when a frame is asked for: an output alone is read without pandas."""
+    """Return rows as the step frame `name`; pandas is loaded only here: a console output is read without it."""
     from runners.readers import run
 
     return run.frame(name, rows)
@@ -74,7 +74,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return microseconds at a percentile (0..1): of the printed row, else of the spectrum's next row."""
+        """Return microseconds at a percentile (0..1): its printed row's, else the spectrum's next row's, else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -95,14 +95,14 @@ class SocketErrors:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleReport:
-    """One output of a generator.
+    """One output of a load tool.
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `calibrations_us` are the mean latencies of wrk2's calibration by thread. `operation` names the operation that it is
-    of, where a tool reports several; `column` of `columns` is its place in a table or a file. Only some tools say
-    `closed_loop`; `odd_length` counts responses of another length than the first. `extra` is what truepace adds,
-    `diagnostics` are lines inside the output that belong to no known part of it.
+    `calibrations_us` are the mean latencies of wrk2's calibration by thread. `operation`: the measured operation, where
+    a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None if a tool does not
+    say. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
+    `diagnostics`: lines inside the output that belong to no known part of it.
     """
 
     tool: str | None = None
@@ -140,12 +140,12 @@ class ConsoleReport:
 
     @property
     def errors(self) -> int:
-        """Responses other than 2xx and 3xx; the tools print the line only if there are any."""
+        """The number of responses other than 2xx and 3xx; 0 if it was not printed, for tools print no 0."""
         return self.non_2xx or 0
 
     @property
     def max_us(self) -> float | None:
-        """The largest recorded latency: the spectrum's last row, the 100 % row or the table's maximum."""
+        """The largest recorded latency: the 100 % row, else the spectrum's last row, else the table's maximum."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 
@@ -154,7 +154,7 @@ class ConsoleReport:
         return {kind: latencies for kind, latencies in kinds.items() if latencies}
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the `spectrum` frame, as a step has it; the uncorrected distribution is kind `service`."""
+        """Return the `spectrum` frame; the uncorrected distribution is kind `service`."""
         rows = (
             {
                 "kind": kind, "value_us": row.value_ms * 1000, "percentile": row.percentile,
@@ -166,7 +166,7 @@ class ConsoleReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame; no bounds, for a console shows no samples."""
+        """Return the `percentiles` frame, without bounds, for a console shows no samples."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}
@@ -198,7 +198,7 @@ class ConsoleReport:
 
 
 LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999, 0.99999, 1.0)
-ENOUGH_BEYOND = 10  # a percentile with fewer samples beyond it is an anecdote
+ENOUGH_BEYOND = 10  # a percentile with fewer samples beyond it is too uncertain to quote
 _EPSILON = 1e-9  # a rank of 99.00000001 is 99: fractions such as 0.99 are not exact in binary
 
 

@@ -1,6 +1,6 @@
 """The headings above an output, and the offered rate that a line above it or a file's name gives.
 
-Read from numbers and units, so in any language. A command line's rate comes first, a file's name is the last resort.
+Rates are recognised by numbers and units, in any language. A command line's rate comes first, a file's name last.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OPERATION = r"(?:get|put|post|delete|del|status|read|write)s?"
 _THOUSANDS_IN_A_NAME = re.compile(rf"(?i)(?:{_OPERATION}[-_ ]?)?(\d{{1,4}}k)(?:[-_ ]?{_OPERATION})?")
 ADDRESS = re.compile(r"\]\([^)\s(]{0,500}(?:\s[^)(]{0,200})?\)|<img\s[^<>]*>|https?://\S+")
 _NO_RATE = re.compile(r"\b(?:steps? of|in steps|by steps|шаг\w*|previous(?:ly)?|прошл\w+|предыдущ\w+)\b", re.IGNORECASE)
-LONGEST_LABEL = 100  # characters; longer text is prose, and says what it wants of several rates
+LONGEST_LABEL = 100  # characters; longer text is prose, which names rates for any reason
 LEAST_BARE_RPS = 500.0  # a smaller bare number in a file's name is a size, a time or a count of something
 MOST_DIGITS = 3  # before the zeros of a round number
 BEYOND = 1.02  # a run that achieved more than this share of its rate was offered another one
@@ -48,11 +48,11 @@ _HEADING = re.compile(r"^\s{0,9}(#{1,6})\s+(\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Offered rates that a text or a name gives, one for each column, and the words that give them."""
+    """Offered rates in a text or in a file's name, one for each column, and the words that state them."""
 
     rates_rps: tuple[float, ...]
     words: str
-    line: int | None  # None for a name
+    line: int | None  # None for a file's name
 
 
 def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
@@ -76,7 +76,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Return the offered rate in a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
 
-    A bare number is one only where it is round, stands alone and is not `url`'s port, and it can have been offered.
+    A bare number counts only if it is round, stands alone, is not `url`'s port, and fits the achieved rate.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
@@ -92,7 +92,7 @@ def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Sta
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
-    """Return whether a run may have been offered a rate: it can't have achieved more."""
+    """Return whether a run may have been offered a rate, which it can't have exceeded by more than 2 %."""
     return rate_rps > 0 and (achieved_rps is None or achieved_rps <= BEYOND * rate_rps)
 
 
@@ -103,10 +103,10 @@ def stated(
     achieved_rps: float | None = None,
     trail: Sequence[str] = (),
 ) -> Stated | None:
-    """Return the rate, or the rates of the columns, in the nearest line above; headings go before sentences.
+    """Return the offered rate, or one for each column, from the nearest line above that states a plausible one.
 
-    A script called with two numbers counts if the first is the output's own duration in seconds. A rate below what
-    was achieved is that of something else.
+    Commands are searched first, then headings, labels and sentences. A script called with two numbers counts if the
+    first one is the output's own duration in seconds; the second one is the rate.
     """
     near = above[-REACH_LINES:]
     last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)

@@ -1,6 +1,6 @@
-"""Any file to lines of text: plain text, Markdown, HTML, notebooks, in any encoding, of any size.
+"""Reader of plain text, Markdown, HTML and notebooks as lines of text, in UTF-8 or UTF-16, up to 32 MiB.
 
-Nothing in a file is an error. What can't be read is a `Problem` that names its line.
+No content raises an error: what can't be read becomes a `Problem` that names its line.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its 1-based number in the file, or in the notebook's cell `cell`."""
+    """A line with its 1-based number in the file, or in the cell `cell` of a notebook."""
 
     number: int
     text: str
@@ -50,21 +50,21 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """A file as text; empty where it could not be read, which `problems` then says."""
+    """A file as text; `problems` says why the text is empty or incomplete."""
 
     text: str
     path: Path = Path("-")
     problems: tuple[Problem, ...] = ()
-    cells: tuple[Line, ...] | None = None  # of a notebook
+    cells: tuple[Line, ...] | None = None  # the lines of a notebook's cells
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        """The text as lines without HTML; of a notebook, those of its cells."""
+        """The lines of the text, or of a notebook's cells, without HTML tags."""
         return tuple(plain_lines(_BREAK.split(self.text))) if self.cells is None else self.cells
 
 
 def read_document(path: Path) -> Document:
-    """Read a file. Never raises: what is wrong with it is among its problems."""
+    """Return a file as text. Never raises: what is wrong with the file is among the document's problems."""
 
     def unread(reason: str) -> Document:
         return Document("", path, (Problem(0, reason),))
@@ -94,7 +94,7 @@ def read_document(path: Path) -> Document:
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Yield lines without HTML; one that HTML breaks into several keeps one number."""
+    """Yield lines without HTML tags; the parts of a line that a tag such as `<br>` splits have the same number."""
     for number, text in enumerate(lines, start=1):
         if "<" not in text and "&" not in text:
             yield Line(number, text, cell)
@@ -130,7 +130,7 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the texts of a cell: its source, then what it printed and showed; HTML only where there is no plain one."""
+    """Yield a cell's source, then its outputs; an output's HTML only where it has no plain text."""
     outputs = cell.get("outputs")
     values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():
@@ -145,7 +145,7 @@ def _texts(cell: dict[str, Any]) -> Iterator[str]:
             yield text
 
 
-#: Files that may hold outputs; others of a folder are passed over without a word.
+#: Suffixes of files that may hold outputs; other files of a folder are skipped without a problem.
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}
     | {".json", ".ndjson", ".csv", ".tsv", ".jtl", ".xml", ".js", ".hlog", ".hgrm"}
@@ -154,9 +154,9 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """Yield a file itself, or the files of a folder that may hold outputs, in order; hidden folders are left out.
+    """Yield `path` if it is a file, else the files below it that may hold outputs, sorted, without hidden folders.
 
-    Where `instead` returns files for a folder, those are taken and the folder is not searched.
+    Where `instead` returns files for a folder, they are yielded and the folder is not searched.
     """
     if not path.is_dir():
         yield path

@@ -1,4 +1,4 @@
-"""Make typed runs of the figures that a load tool's file gives as text or numbers, in the tool's own unit."""
+"""Converters of the figures in a load tool's file, text or numbers in the tool's own unit, into typed reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {"med": "50", "median": "50", "max": "100"}
 
 
 def number(value: object, scale: float = 1.0) -> float | None:
-    """Return a finite number, times a scale; None for whatever else stands there."""
+    """Return a value as a finite number, times `scale`; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -27,7 +27,7 @@ def number(value: object, scale: float = 1.0) -> float | None:
 
 
 def count(value: object) -> int | None:
-    """Return a number of things; None for whatever else stands there."""
+    """Return a value as a count, rounded to a whole number; None for any value that is no number from 0 to 1e18."""
     whole = number(value)
     return round(whole) if whole is not None and 0 <= whole < 1e18 else None
 
@@ -38,7 +38,7 @@ def total(values: Iterable[object]) -> int:
 
 
 def level_of(name: object) -> float | None:
-    """Return the share that a name says: 99.9, `p99.9`, `p99_9`, `p999`, `p(95)`, `99th`, `median`; None for others."""
+    """Return the level (0..1) in a percentile's name: 99.9, `p99_9`, `p999`, `p(95)`, `99th`, `median`; else None."""
     text = _NAMES.get(str(name), str(name))
     match = _LEVEL.fullmatch(re.sub(r"^p(\d\d)(?=[1-9]+$)", r"\1.", text))
     level = round(float(match[1].replace("_", ".")) / 100, 9) if match else 2.0
@@ -46,13 +46,13 @@ def level_of(name: object) -> float | None:
 
 
 def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[float, float]:
-    """Return microseconds by level, of the rows whose name is a percentile's and whose value is a number."""
+    """Return microseconds by level (0..1), from pairs of a percentile's name and a number; other pairs are left out."""
     levels = ((level_of(name), number(value, unit_us)) for name, value in rows)
     return {level: value_us for level, value_us in levels if level is not None and value_us is not None}
 
 
 def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
-    """Return a command that offers a rate; None where no rate is offered."""
+    """Return a command line of a tool with this offered rate; None without a rate."""
     name = "vegeta attack" if tool == "vegeta" else tool
     return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
 
@@ -66,7 +66,7 @@ def run_of(
     offered_rps: float | None = None,
     **fields: Any,
 ) -> ConsoleReport:
-    """Return a run with a tool's figures; the rate is that of all requests where the file gives none."""
+    """Return a report of a tool's figures; rate or duration follows from the number of requests if not given."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -85,5 +85,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Yield the usual levels that enough of the samples lie beyond."""
+    """Return the percentiles of LEVELS that at least ENOUGH_BEYOND samples lie beyond, and always 0.5 and 1."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

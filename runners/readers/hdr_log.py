@@ -1,4 +1,4 @@
-"""Read an HdrHistogram log: every percentile, spectrum and series of latencies is derived from its lines.
+"""Reader of an HdrHistogram log, from whose lines every percentile, spectrum and series of latencies is derived.
 
 Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
 """
@@ -29,7 +29,7 @@ UNTAGGED = "response"
 TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
-#: How many units are in a microsecond, by what a comment says: the unit, else a writer that says its name alone.
+#: Units per microsecond, by a comment of the log: one that names the unit, else one that names the writing program.
 _UNITS = (
     (re.compile(r"(?i)\bnanos(?:econds?)?\b"), 1_000.0),
     (re.compile(r"(?i)\bmicros(?:econds?)?\b"), 1.0),
@@ -38,10 +38,10 @@ _UNITS = (
     (re.compile(r"\[logging for:", re.I), 1.0),
 )
 _NS_IN_US = 1000.0
-_OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # compressed V1 and V0, by the bytes of their heads
-_A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # lines of less are parts of a second, or tenths
+_OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # cookies of compressed V1 and V0: bytes of the header
+_A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # from 0.95 s on, an interval is a whole second; up to 0.15 s, a tenth
 ROUNDED_S = 0.001  # a log has three decimals
-_BITS = 4  # of the bins of the `slices` frame: sixteen to an octave, as HdrHistogram's with one digit
+_BITS = 4  # sixteen bins to an octave in the `slices` frame, as HdrHistogram has with one digit
 _CLOCK = re.compile(r"#\[(Start|Base)Time: *([\d.]+)")
 INTERVAL_LINE = re.compile(
     r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$'
@@ -50,7 +50,7 @@ INTERVAL_LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One line of a log: the samples of one kind within one stretch of time."""
+    """One line of a log: the samples of one kind of latency within one stretch of time."""
 
     kind: str
     t_s: float
@@ -60,9 +60,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class HdrLog:
-    """A log in memory. `start_unix_s` is None when the log names no wall clock; `torn` tells of a cut last line.
+    """The intervals of a log. `start_unix_s`: None without a wall clock; `torn`: a message on a cut last line.
 
-    `unit_stated` is whether the log says what unit its values have; else they are taken for microseconds.
+    `unit_stated`: whether the log names the unit of its values; else they are read as microseconds.
     """
 
     intervals: tuple[Interval, ...]
@@ -80,13 +80,13 @@ class HdrLog:
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return exact percentiles of each kind with 95 % bounds; response times count the censored requests."""
+        """Return the `percentiles` frame: each kind with 95 % bounds; response times include the censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the spectra of all response and all service times; response times count the censored requests."""
+        """Return the `spectrum` frame over all targets; response times include the censored requests."""
         parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
@@ -95,7 +95,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """Response times, service times and censored requests of all targets, those of parts of a second merged."""
+        """Intervals of response times, service times and censored requests, merged over targets to whole seconds."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
@@ -113,7 +113,7 @@ class HdrLog:
         )
 
     def intervals_frame(self) -> pd.DataFrame:
-        """Return one row a second, all targets together; errors are not in a log, so they are missing here."""
+        """Return the `intervals` frame: a row for each second and kind, without errors, which a log does not have."""
         levels = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
         rows = (
             {
@@ -127,9 +127,9 @@ class HdrLog:
         return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
-        """Return response times by tenths of a second in coarse bins; no rows for a log of longer intervals.
+        """Return the `slices` frame: responses by tenth of a second and coarse bin; empty if intervals are longer.
 
-        A tenth without a response is a row with a count of 0. The last may be longer, for what came after the window.
+        A tenth without a response is a row with a count of 0. The last one may be longer: it has late responses too.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -148,7 +148,7 @@ class HdrLog:
         return pd.DataFrame(rows).astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return response times by second and value; requests without a response count with the time they waited."""
+        """Return the `histograms` frame: responses by second and value, censored requests by the time they waited."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -163,12 +163,12 @@ class HdrLog:
 
 
 def untargeted(kind: str) -> str:
-    """Return a kind without the target's name that ends it where a load had several."""
+    """Return a kind of latency without the target's name, which follows `@` in a load on several targets."""
     return kind.partition(TARGET)[0]
 
 
 def read_hdr_log(path: Path) -> HdrLog:
-    """Read a log. Raises ReadError for a line in the middle that can't be decoded, or a log without intervals."""
+    """Return a log. Raises ReadError for an undecodable line other than the last, and for a log without intervals."""
     lines = text_of(path, strict=True).splitlines()
     clock_s: dict[str, float] = {}
     units_in_us: float | None = None
@@ -196,21 +196,21 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def _unit(comment: str) -> float | None:
-    """Return how many of the units that a comment names make a microsecond."""
+    """Return the number of units per microsecond, for the unit that a comment names; None without one."""
     if comment.startswith(("#[StartTime", "#[BaseTime", "#[Histogram log format")):
         return None
     return next((in_a_us for mark, in_a_us in _UNITS if mark.search(comment)), None)
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval of a line, at the time that it says; None for a line that is none or is cut short."""
+    """Return the interval in a line, at the line's own time stamp; None for any other line or a cut one."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
-    """Return what to subtract from a time stamp to get seconds from the start, by the rules of the Java reader."""
+    """Return the seconds to subtract from time stamps to count from the start, as Java's HistogramLogReader does."""
     if start is None:
         return first
     if base is not None:
@@ -236,7 +236,7 @@ def _decode(payload: str, units_in_us: float) -> Samples | None:
 
 
 def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
-    """Decode V1 and V0, whose counts are plain words; the package reads V2 alone. None for any other format.
+    """Return the histogram and counts of a V1 or V0 payload, which `hdrh` can't read; None for any other format.
 
     Format: AbstractHistogram.java of HdrHistogram, `decodeFromByteBuffer`.
     """
@@ -253,12 +253,12 @@ def _of_before_v2(payload: str) -> tuple[HdrHistogram, npt.NDArray[Any]] | None:
     return HdrHistogram(lowest, highest, digits), counts
 
 
-#: In place of no samples.
+#: One row with a count of 0, in place of an interval without samples.
 _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the middle of each value's bin; bins are log-linear, and hold HdrHistogram's finer ones whole."""
+    """Return the middle of each value's bin in microseconds; log-linear bins, each of whole HdrHistogram buckets."""
     ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift

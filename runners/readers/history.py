@@ -1,6 +1,6 @@
-"""Many runs at once: DuckDB views over the frames and manifests of all run folders (see history.toml and frames.toml).
+"""DuckDB views over the frames and manifests of many run folders (columns: history.toml and frames.toml).
 
-The figures can also be kept as a Parquet data set by experiment and class of machine: `measurements`, with versions.
+The runs' figures can also be written as a Parquet data set by experiment and class of machine: view `measurements`.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from runners.storage.schema import read_record
 from runners.storage.step_folder import write_json
 
 _FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
-#: What `lab runs` lists.
+#: The query whose rows `lab runs` lists.
 RUN_LIST: str = _FORM["queries"]["runs"]
-#: Earlier ones that a sentinel is compared with: with all, a campaign's cost would grow with its square.
+#: With how many latest runs a sentinel is compared; with all, a campaign's cost would grow with its square.
 COMPARED_SENTINELS = 60
-_OWNERS = "_owners"  # which file belongs to which step
-_ARCHIVED = "_archived"  # rows of archives
-#: Views over the frames, with what each generator printed; those that other views need are made at once.
+_OWNERS = "_owners"  # suffix of tables: the step of each Parquet file
+_ARCHIVED = "_archived"  # suffix of tables: rows of archived runs
+#: Frames that become views, and the generators' consoles; NEEDED ones at once, others when a query names them.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All runs below some folders. `unreadable`: what was passed over, and why; `steps`: whose frames become views."""
+    """Runs as DuckDB views. `unreadable`: a message for each run left out; `steps`: each step's run name and folder."""
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]
     steps: tuple[tuple[str, StepFolder], ...] = ()
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return the answer to one SQL statement over the views. Raises PlanError with DuckDB's own words."""
+        """Return the result of one SQL statement over the views. Raises PlanError with DuckDB's message."""
         try:
             if not sql.strip(" \t\r\n;"):
                 raise duckdb.InvalidInputException("no question was asked")
@@ -74,7 +74,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders, each run once: a run in `seen` is left out, and the others are added to it."""
+    """Return the history of run folders; runs named in `seen` are left out, and the names of the others are added."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -107,9 +107,9 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the sentinel's p50 (us) in the latest runs on the same class of machine, oldest first, without `folder`'s.
+    """Return the sentinel's p50 (us) in the latest other runs and reference runs on the same class of machine.
 
-    Runs that start none of the lab's servers have a sentinel of their own, and are compared with each other alone.
+    They are in order of their start. Runs without the lab's own servers load another sentinel: the two never mix.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -126,14 +126,14 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return the class of machine, whether the lab's own server was loaded, and the generator: wrk2 in earlier labs."""
+    """Return what compared sentinels share: class of machine, whether the lab's own server is loaded, generator."""
     generator = (manifest.get("sentinel") or {}).get("generator") or (manifest.get("parameters") or {}).get("generator")
     ours = "server_sources" in (manifest.get("tools") or {})
     return machine_class(manifest.get("machine") or {}), ours, generator or "truepace"
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return what figures may be compared: processor, cores, memory and kind of machine, in words."""
+    """Return a machine's class in words, within which figures compare: processor, cores, memory, virtual or not."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"
@@ -161,7 +161,7 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create a view over a frame of all steps: Parquet files, read when it is queried, and rows of archives."""
+    """Create the view of one frame of all steps, over Parquet files that a query reads and rows of archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:
@@ -199,7 +199,7 @@ PARTITIONS = ("experiment", "machine_class")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The numbers of runs and figures in a data set, and the folders that were passed over with their reasons."""
+    """The numbers of runs and figures in a data set that was written, and a message for each run that was left out."""
 
     runs: int
     figures: int
@@ -207,7 +207,7 @@ class Written:
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write all runs below `roots` in place of an earlier data set. Raises PlanError where something else is there."""
+    """Write the figures of all runs below `roots`, in place of a data set. Raises PlanError for other content there."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")
@@ -227,7 +227,7 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
 
 
 def append(history: History, folder: Path) -> int:
-    """Write the figures of some runs into their partitions as files of their own; gives how many there are."""
+    """Add the figures of a history's runs to the data set in `folder`, as new files; return the number of figures."""
     done = history.connection.execute(
         f"COPY ({_FORM['queries']['dataset']}) TO '{_quoted(folder)}' "
         f"(FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({', '.join(PARTITIONS)}), APPEND)"
@@ -240,7 +240,7 @@ def _quoted(path: Path | str) -> str:
 
 
 def open_dataset(folder: Path) -> History:
-    """Return the data set as the view `measurements`, read when it is asked. Raises PlanError for another folder."""
+    """Return a history with the data set in `folder` as view `measurements`. Raises PlanError for another folder."""
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Read the JSON that load tools write: one object of a whole run, or an object a line.
+"""Readers of the JSON that load tools write: one object for a whole run, or one object a line.
 
-Most tools' objects are rows of load_tools.toml (see `JsonSummary`); those that need more have a function.
+Most tools' objects are described in load_tools.toml (see `JsonSummary`); the others have a function here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from runners.readers.figures import command_of, count, number, percentiles, run_
 from runners.readers.table_files import K6, SampleTable
 from runners.readers.tools import TOOLS, TRUEPACE, JsonSummary
 
-_PEEK = 4_000  # characters, by which a file is known
-_IN_FLIGHT = "aborted due to deadline"  # what oha had sent when its time was over
+_PEEK = 4_000  # characters by which a file is recognised
+_IN_FLIGHT = "aborted due to deadline"  # oha's requests in flight at the end
 Json = Mapping[str, Any]
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the runs of a text that begins with a brace; None where it is no load tool's."""
+    """Return the outputs in a load tool's JSON, or the problem where it is damaged; None for any other text."""
     text = text.lstrip("\ufeff")
     by_line = next((read for mark, read in _BY_LINE if mark.match(text[:_PEEK].lstrip())), None)
     try:
@@ -52,7 +52,7 @@ def _objects(text: str) -> Iterator[Json]:
 
 
 def _at(content: object, path: str) -> Any:
-    """Return the value at a path, whose names are apart by `/`; None where there is none."""
+    """Return the value at a path of names separated by `/`; None where there is none."""
     for name in path.split("/") if path else ():
         content = content.get(name) if isinstance(content, Mapping) else None
     return content
@@ -68,7 +68,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts by name at a path, which may end with `prefix*`; a lone number has no name."""
+    """Return counts by name at a path, which may end with `prefix*`; a number without a name has an empty one."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], _part(content, folder)
@@ -80,7 +80,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return the sum of the terms of each figure, in the unit of its name; None where its first term is not there."""
+    """Return each figure in `texts` (see `JsonSummary`) as the scaled sum of its terms; None without its first term."""
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))
@@ -101,7 +101,7 @@ def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
-    """Yield the run that an object is of, if it gives percentiles or a number of requests."""
+    """Yield the output in a tool's JSON object, if it gives percentiles or a number of requests."""
     values = _figures(content, summary.figures, lambda name: summary.unit_us if name.endswith("_us") else 1.0)
     rows, statuses = _percentiles(content, summary), _counts(content, summary.statuses)
     lost = sum(known for why, known in _counts(content, summary.lost).items() if why != _IN_FLIGHT)
@@ -124,7 +124,7 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
-    """Read our own generator's report: response times from the intended start, in a closed loop service times."""
+    """Yield the output in truepace's report: response times from the intended start, in a closed loop service times."""
     closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {
@@ -148,18 +148,18 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
-    """Read k6's `--summary-export` or the data of its handleSummary, with the percentiles that k6 was asked for."""
+    """Yield the output in k6's `--summary-export` or handleSummary data, with the percentiles that these have."""
     metrics = {name: _part(metric, "values") or metric for name, metric in _part(content, "metrics").items()}
     started, dropped = (count(_at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
     for run in _read("k6", TOOLS["k6"].json[0], metrics) if _part(metrics, "http_req_duration") else ():
-        if dropped and started and run.requests_per_s:  # what it did not even begin was due
+        if dropped and started and run.requests_per_s:  # dropped iterations were due too
             command = command_of("k6", run.requests_per_s * (1 + dropped / started))
             run = replace(run, command=command)
         yield replace(run, extra=(f"dropped_iterations: {dropped}",) if dropped else ())
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
-    """Read nighthawk's JSON: its durations are texts in seconds; the results of all its workers are `global`."""
+    """Yield the output in nighthawk's JSON: result `global` of all workers, its durations as texts in seconds."""
     results = _list(content.get("results"))
     whole: Json = next((result for result in results if result.get("name") == "global"), {})
     statistics = _list(whole.get("statistics"))
@@ -188,14 +188,14 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
-    """Read k6's `--out json`, a sample a line, as the rows of its `--out csv`."""
+    """Yield the outputs in k6's `--out json`, one sample a line, which are read as the rows of its `--out csv`."""
     points = ((line.get("metric"), _part(line, "data")) for line in lines)
     return K6.read(
         {**_part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points
     )
 
 
-#: Keys that an object has, and its reader; the first row whose keys are all there reads it.
+#: Keys by which an object is recognised, and its reader; the first row with all keys and an output counts.
 _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
     (("schema", "latency_us"), _truepace),
     *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),

@@ -1,4 +1,4 @@
-"""The JSON report of the load generator, or of its reference clients, to frames. Latencies are in microseconds."""
+"""Reader of the JSON report of the load generator or of its reference clients; latencies are in microseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.readers.figures import count, number
 from runners.readers.run import frame
 from runners.storage.step_folder import FORMER_NAME
 
-#: Our generator, and its reference clients: the same fields, as many as they know.
+#: Schemas of our generator and of its reference clients, which write some of its fields.
 SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
 LEVEL_NAMES = {
@@ -25,7 +25,7 @@ INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us",
 
 
 def read_load_json(path: Path) -> LoadReport:
-    """Read a report. Raises ReadError when it is no JSON or has a schema that is not known."""
+    """Return a report. Raises ReadError when it is no JSON or has a schema that is not known."""
     remedy = "run the step again; the console output may still be read"
     text = text_of(path, remedy)
     try:
@@ -46,7 +46,7 @@ def _section(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A report as it was written; a key that it lacks is a missing value in the frames."""
+    """The content of a report; a key that it lacks is a missing value in the frames."""
 
     document: dict[str, Any]
 
@@ -66,7 +66,7 @@ class LoadReport:
 
     @property
     def completed(self) -> int:
-        """Responses in full, those of the warm-up included: what a server did while the generator ran."""
+        """The number of complete responses, including those of the warm-up."""
         requests = _section(self.document, "requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 
@@ -100,11 +100,11 @@ class LoadReport:
         return frame("summary", [row])
 
     def failures_frame(self) -> pd.DataFrame:
-        """Return failures by cause; no rows where there was none, or where the generator does not tell the cause."""
+        """Return the `failures` frame, by cause; empty without failures and where the generator names no cause."""
         return frame("failures", self.document.get("failures") or ())
 
     def targets_frame(self) -> pd.DataFrame:
-        """Return the targets that shared the schedule; no rows where there was one server."""
+        """Return the `targets` frame, a row for each target that shared the schedule; empty for one server."""
         rows = (
             {
                 "target": name,
@@ -118,7 +118,7 @@ class LoadReport:
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
-        """Return responses by HTTP status code."""
+        """Return the `status` frame: numbers of responses by HTTP status code."""
         counts = _section(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
@@ -132,7 +132,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return percentiles as the generator computed them, without bounds: those need the log."""
+        """Return the `percentiles` frame as the generator computed it, without bounds: those need the log."""
         rows = (
             {
                 "kind": kind,
@@ -149,7 +149,7 @@ class LoadReport:
         return frame("percentiles", rows)
 
     def lateness_frame(self) -> pd.DataFrame:
-        """Return how late a request left at most, by tenths of a second; no rows in a closed loop."""
+        """Return the `lateness` frame: the latest send in each tenth of a second; empty in a closed loop."""
         rows = (
             {"t_s": interval["t_s"] + tenth / len(lags), "lag_max_us": lag_us}
             for interval in self.document.get("intervals") or ()

@@ -1,4 +1,4 @@
-"""One output of a load generator with its place, and the facts on it that an index or a step's record gives."""
+"""One output of a load tool, its place, and the facts on it in an index or in a step's record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What a folder's index says of an output's file (see data/published/index.toml), or the record of its step."""
+    """The facts on a file of outputs in its folder's index (see data/published/index.toml) or in its step's record."""
 
     report: str = ""
     command: str = ""
@@ -46,9 +46,9 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output. `report` holds its own figures; the properties add those of command, index and text above.
+    """One output of a load tool. `report`: what it printed; the properties add facts of command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above` is the text since the output before.
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: 40 lines at most, up to the last output.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class Output:
 
     @property
     def label(self) -> str:
-        """The operation, or the column of a table; empty for an output alone."""
+        """The operation, or the column in a table or file of several outputs; else empty."""
         return self.report.operation or (
             f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
         )
@@ -83,12 +83,12 @@ class Output:
 
     @property
     def tool(self) -> str | None:
-        """The generator by the index, else by the layout of the output (truepace prints wrk2's)."""
+        """The tool that the index names, else the one with the output's layout (truepace has wrk2's), else None."""
         return self.entry.tool or self.report.tool
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate: of the command line, else of the index, else as the text above or a name gives it."""
+        """The offered rate from command line, index, text above or file name, the first that gives one; else None."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
         return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
@@ -119,7 +119,7 @@ class Output:
 
     @property
     def script(self) -> str:
-        """The name of the script, or of the script that called the generator; empty where neither is known."""
+        """The name of the generator's script, or of the script that called the generator; empty if both are unknown."""
         if self._asked.script:
             return Path(self._asked.script).name
         call = self.entry.call or (self.stated.words if self.stated else "")
@@ -127,7 +127,7 @@ class Output:
 
     @property
     def group(self) -> str:
-        """The report that the index names, else the file; outputs are compared within it."""
+        """The report that the index names, else the file; rules compare only outputs of one group."""
         return self.entry.report or str(self.path)
 
 
@@ -141,7 +141,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return the facts on an output's file, and why they can't be read."""
+    """Return the facts on an output's file (without any, an empty entry), and the problem if they can't be read."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
@@ -162,7 +162,7 @@ def _index(path: Path, changed_ns: int) -> dict[str, Any]:
 
 
 def consoles(folder: Path) -> Iterator[Path] | None:
-    """Yield the console outputs of a run folder's loads, in order; None for any other folder."""
+    """Return the paths of the console outputs of a run folder's loads, in order; None for any other folder."""
     run = RunFolder(folder)
     if not run.manifest_path.is_file() or not (run.steps_path.is_dir() or steps_file(folder).is_file()):
         return None

@@ -1,4 +1,4 @@
-"""Find every output of a load generator in a file, with its command and its rate where the text around it has them."""
+"""Every output of a load tool in a file, with the command and the offered rate that the text around it gives."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean
 from runners.storage.run_folder import console_step
 
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
-IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # of the connections, by Little's law: waiting for the schedule, never, and more
-HELD = 0.02  # by which a rate misses the one that it held
+IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # busy share of connections: below IDLE wrk2; BUSY to QUEUED wrk
+HELD = 0.02  # share by which an achieved rate may differ from the offered one
 #: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
-Placed = tuple[int, ConsoleReport]  # where it begins among the lines
+Placed = tuple[int, ConsoleReport]  # index of its first line in the document
 
 
 def find_outputs(path: Path) -> FileOutputs:
@@ -42,13 +42,13 @@ def find_outputs(path: Path) -> FileOutputs:
 
 
 def find_in(path: Path) -> Iterator[FileOutputs]:
-    """Yield every output in a file, in the files of a folder, or in the loads of a run folder."""
+    """Yield the outputs of each file: `path` itself, the files of a folder, or the loads of a run folder."""
     for file in files_in(path, consoles):
         yield find_outputs(file)
 
 
 def outputs_of(document: Document) -> FileOutputs:
-    """Return every output of a document that was read."""
+    """Return every output of a document; what can't be read is among the problems."""
     content = read_tool_file(document)
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
@@ -95,14 +95,14 @@ def _outputs(
 
 
 def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
-    """Yield the outputs of a file that a load tool wrote for other programs: no text stands around them."""
+    """Yield the outputs in a file that a load tool wrote for other programs, which has no text around them."""
     for index, report in enumerate(reports):
         placed = replace(report, column=index, columns=len(reports))
         yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing(report, is_file=True))
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate in the text above, else in a file's name that the output does not contradict."""
+    """Return the offered rate that text above or file name gives; None if the output has a rate or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -118,11 +118,11 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
-    """Return wrk or wrk2 for an output that does not say which, by the rate that it held or by Little's law.
+    """Return the output's tool; if unknown, wrk or wrk2 by the achieved rate or by Little's law, or None.
 
-    In a closed loop the connections are busy all the time, so that connections / mean latency is the rate (J. D. C.
-    Little, 1961). Where it is far above the rate, they waited for a schedule; far below, requests waited for them, or
-    wrk added samples that it did not take.
+    In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961).
+    If it is far above the rate, connections waited for a schedule, as in wrk2. If it is far below, requests waited for
+    connections, or wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
     commanded = report.command.connections if report.command else None
@@ -145,9 +145,9 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the command near above a table, or the nearest with an output's own threads and connections.
+    """Return the command above an output: the nearest for a table, else the nearest with its threads and connections.
 
-    Beyond a heading only one of wrk counts, which has no rate, and which the duration fits too.
+    Above a heading, only a command of wrk counts: one without a rate and with the output's duration.
     """
     asked, table, under = (report.threads, report.connections), report.columns > 1, True
     if not table and (None in asked or not is_like_wrk(report.tool)):
@@ -162,7 +162,7 @@ def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine 
 
 
 def _of_one_tool(outputs: Sequence[Output]) -> Sequence[Output]:
-    """Return the outputs of a document, those of wrk or wrk2 that do not say which as of the tool of all the others."""
+    """Return a document's outputs; those of unknown tool get wrk or wrk2 if the others name only one of these."""
     known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
     tool = known.pop() if len(known) == 1 else None
     return [replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs]

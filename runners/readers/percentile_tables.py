@@ -1,6 +1,6 @@
-"""Tables of percentiles that people made out of outputs: `99.000%    5.99ms    ->    4.37ms`, or in Markdown.
+"""Reader of percentile tables that people made from outputs: `99.000%  5.99ms  ->  4.37ms`, or in Markdown.
 
-A column is an output of its own, with nothing but its percentiles.
+Each column becomes one output that has only percentiles.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROW = re.compile(
 )
 _SPLIT = re.compile(rf"{_ARROW}|\|")
 _BY_WRK2 = re.compile(r"\.\d{3}$")  # as wrk2 prints a percentile: `50.000%`
-_MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # no table is without one of these
+_MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # every table has one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _RUSSIAN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "min": "m"}
 _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
@@ -31,7 +31,7 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row: its percentile as printed and as a level (0..1), and a time for each column."""
+    """A row: its percentile as printed and as a level (0..1), and one time in microseconds for each column."""
 
     line: Line
     name: str
@@ -40,7 +40,7 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return each column of a table with the index of its first line, the other lines, and what could not be read."""
+    """Return columns with the index of their table's first row, all lines with table lines emptied, and problems."""
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)
@@ -69,7 +69,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of the table that begins at a line, whose levels ascend; none where no table begins there."""
+    """Return the rows of the table that begins at line `start`, while their levels ascend; empty without a table."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text
@@ -83,6 +83,6 @@ def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
 
 
 def _time_us(text: str) -> float | None:
-    """Return a duration as people write it: `1.4ms`, `1,4 ms`, `1,4 мс`."""
+    """Return the microseconds of a duration such as `1.4ms`, `1,4 ms` or `1,4 мс`; None for other text."""
     bare = re.sub(r"\s", "", text).replace(",", ".")
     return units.time_us(_RUSSIAN_UNIT.sub(lambda match: _RUSSIAN[match[0]], bare))

@@ -23,9 +23,9 @@ def published_names() -> list[str]:
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a file, one for each column: all, or with `@20000` in the name that of this rate.
+    """Return the outputs of a published file; `@20000` after its name selects those with that offered rate.
 
-    Raises ReadError, which lists the names, for another name.
+    Raises ReadError, which lists the names, for an unknown name.
     """
     name, _, rate_rps = name.partition("@")
     path = ROOT / f"{name}.txt"
@@ -43,7 +43,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the one output under a name, with a command by the index. Raises ReadError for none or several."""
+    """Return the only output under a name, with a command made from the index. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -57,13 +57,13 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return name and offered rate (requests per second) where one is known; of one setting with `treatment`."""
+    """Return pairs of name and known offered rate (requests per second); `treatment` selects one setting's outputs."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """Return a report's outputs by their full names, of the files that hold one, e.g. `published_of("report-1")`."""
+    """Return by name the outputs of a report's files with exactly one, e.g. `published_of("report-1")`."""
     own = [name for name in published_names() if name.startswith(f"{report}/")]
     return {name: published(name) for name in own if len(published_outputs(name)) == 1}

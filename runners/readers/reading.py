@@ -1,4 +1,4 @@
-"""A run folder to a `Run`: every frame of every step, from the raw files or from the frames stored with them.
+"""Reader of a run folder as a `Run`: every frame of every step, from raw files or from stored frames.
 
 A raw file that is missing or broken costs only the frames that need it; `Step.unreadable` names it and the cause.
 """
@@ -35,7 +35,7 @@ from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import Ended, StepRecord, read_record, to_document
 
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
-#: The frames that a generator's JSON and its log of intervals give; where both give one, the log's stands.
+#: The frames that a generator's JSON and its log of intervals give; a frame of both is taken from the log.
 OF_LOAD = ("summary", "status", "targets", "spectrum", "percentiles", "intervals", "lateness", "failures")
 OF_LOG = ("percentiles", "spectrum", "intervals", "histograms", "slices")
 _UNREADABLE = "unreadable"
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Read a run; broken steps are in it and say so. Raises StoreError when its manifest can't be read."""
+    """Return a run; a broken step is in it and is marked as unreadable. Raises StoreError for a broken manifest."""
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()
@@ -54,7 +54,7 @@ def read_run(folder: RunFolder) -> Run:
 
 
 def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
-    """Read a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
+    """Return a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
     unreadable: list[str] = []
     try:
         record = read_record(folder)
@@ -69,26 +69,26 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
 
 
 def store_frames(step: Step) -> None:
-    """Write a step's frames with its raw files, as Parquet."""
+    """Write a step's frames into its folder, as Parquet."""
     step.folder.write_frames({**step.frames, _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str")})
 
 
-#: Loads that prepare others or whose own latencies nobody quotes.
+#: Roles of loads that prepare others, or whose latencies nobody quotes.
 _PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentinel")
-#: Activity that is read where no latencies are kept.
+#: Kinds of activity that an archive keeps of a step without its latencies.
 _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps all latencies of a step: not of rate steps, preparing and profiled loads."""
+    """Return whether an archive keeps a step's histograms: not of rate sweeps, preparing loads and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Digits beyond three of a request's times, hundredths of a millisecond of activities and six or seven decimals of
-    shares are noise, and take most of an archive. So does the order of requests within a twentieth of a second.
+    Values are rounded to what is above noise: times of requests to three digits, activity to hundredths of a
+    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {
@@ -114,21 +114,21 @@ def archived_content(step: Step) -> Content:
 
 
 def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
-    """Round times to three significant digits; zero and what is unknown stay."""
+    """Return times rounded to three significant digits; zero and NaN stay."""
     known = times_us.where(times_us > 0)
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)
-    # a multiple of a power of ten is rounded again, for the nearest number of so few decimals
+    # rounded again, for the product may miss the nearest decimal number by a bit
     return ((known / unit).round() * unit).round(3).fillna(times_us)
 
 
-_TENTHS, _TOGETHER = 10, 2  # a second, and parts of each
+_TENTHS, _TOGETHER = 10, 2  # tenths in a second, and parts of a tenth
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Put the requests of a twentieth of a second at the start of its first one, by server and time.
+    """Return the requests of each twentieth of a second with the start of its first one, sorted by start and server.
 
-    The last request stays where it is, and so does one whose response came in another tenth of a second than it was
-    due: the analysis goes by the tenth in which a response came, and by blocks of the log's length.
+    The last request keeps its start, and so does one whose response came in another tenth of a second than its start:
+    the analysis uses the tenth in which a response came, and blocks of the log's length.
     """
     at_s, completed = requests["t_s"], requests["fate"] == "completed"
     came_s = at_s + requests["response_us"].where(completed, 0.0) / 1e6
@@ -142,7 +142,7 @@ def together(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals of a log with the errors and the completed requests of each second, which no log has."""
+    """Return a log's intervals with the errors and completed requests that the generator's JSON reports; else NaN."""
     # a second has few rows: pandas would take ten milliseconds to join them
     columns = ("t_s", "kind", "errors", "completed")
     counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
@@ -176,7 +176,7 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Makes the frames of one step from its raw files, noting what can't be read."""
+    """The reader of one step's raw files, which adds to `unreadable` what can't be read."""
 
     folder: StepFolder
     record: StepRecord
@@ -226,7 +226,7 @@ class _Reader:
         return {name: self.tried(read, frame(name), path) for name, (path, read) in sources.items() if path.exists()}
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
-        """Return the figures of each short step, from its requests and from what the witness saw."""
+        """Return the `rate_steps` frame of a rate sweep, from its requests and the stall witness's log."""
         assert self.record.sweep is not None, "only such a load is asked"
         watched = self.folder.stalls
         stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")
@@ -274,7 +274,7 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Return start and length of the recorded window; without load.json those of the step with its warm-up."""
+        """Return start (us) and length (s) of the recorded window; without load.json, of the load with its warm-up."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
         elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan

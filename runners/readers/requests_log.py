@@ -1,4 +1,4 @@
-"""The generator's log of requests (`--requests-log`), and the steps of a load whose rate changes.
+"""Reader of the generator's log of requests (`--requests-log`), and the figures of each step of a rate sweep.
 
 Format: `runners/loadgen/docs/requests.md`. A log that was cut short is read up to its last whole block.
 """
@@ -36,11 +36,11 @@ _REMEDY = "run the step again"
 
 @dataclass(frozen=True, slots=True)
 class RequestsLog:
-    """A log in memory. `torn`: the last block was cut short and is left out.
+    """A log of requests. `torn`: the last block was cut short and is left out.
 
     `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start in the window), `target`,
-    `predecessor` (missing where the order does not go by request), `operation` (missing without a name), `wait_us`,
-    `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), bytes, `status` and `fate`.
+    `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing without a
+    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), bytes, `status` and `fate`.
     """
 
     frame: pd.DataFrame
@@ -50,7 +50,7 @@ class RequestsLog:
 
 
 def read_requests_log(path: Path) -> RequestsLog:
-    """Read a log. Raises ReadError when it is none, or names a target or block that it can't have."""
+    """Return a log. Raises ReadError for another file, an unknown block, or a target that the log does not describe."""
     description, rows, torn = _blocks(path)
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
@@ -88,9 +88,9 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """Return the log of several generators that shared one schedule, whose window began for all at `start_unix_us`.
+    """Return as bytes one log of generators that shared a schedule; their windows began at `start_unix_us`.
 
-    The numbers of operations become those of the first generator. Raises ReadError as `read_requests_log` does.
+    Operations are numbered anew over all logs. Raises ReadError as `read_requests_log` does.
     """
     tags: list[str] = []
     merged, description = [], dict[str, Any]()
@@ -114,12 +114,12 @@ def requests_frame(path: Path) -> pd.DataFrame:
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
 
-BLOCKS = 40  # of requests in a log, at most
+BLOCKS = 40  # most blocks of time in a log of requests
 LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the block of time of each request by its intended start, and how many blocks there are; none may be."""
+    """Return each request's block of time by its intended start (s), and the number of blocks, 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -155,16 +155,16 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
     )
 
 
-#: A response that comes so long after its step's end still counts to its achieved rate.
+#: A response up to this long after its step's end still counts in the achieved rate.
 GRACE_S = 0.01
 LEVELS = {0.5: "p50_us", 0.9: "p90_us", 0.99: "p99_us", 0.999: "p999_us"}
 _REFUSED = 400  # from this status on
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Return the `rate_steps` frame of `requests` (see RequestsLog) and the `stalls` that the witness saw.
+    """Return the `rate_steps` frame from `requests` (see RequestsLog) and the stall witness's `stalls`.
 
-    The rests between the steps are left out. A request without a response took longer than any with one.
+    The rests between the steps are left out. A request without a response counts with an infinite response time.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -201,24 +201,24 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of the requests that have their response when their step is over."""
+    """Return the share of requests whose response came before their step's end, or at most GRACE_S after it."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 
 def least_of(column: str) -> str:
-    """Return the column of a percentile's lower bound."""
+    """Return the name of a percentile column's lower bound, e.g. `p99_least_us` for `p99_us`."""
     return column.replace("_us", "_least_us")
 
 
 def least_response_us(requests: pd.DataFrame) -> Any:
-    """Bound from below what a generator on time would have read: an array of microseconds, NaN where it is not known.
+    """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
-    `requests` as of RequestsLog. Served in order, a request ends later than it would have by no more than the longest
-    lateness in its busy period so far, which is taken off (D. Lindley, 1952, *The theory of queues with a single
-    server*, Mathematical Proceedings of the Cambridge Philosophical Society 48); without a response it took at least
+    `requests`: see RequestsLog. Lateness delays a request that is served in order by at most the longest lateness so
+    far in its busy period, which is subtracted (D. Lindley, 1952, *The theory of queues with a single server*,
+    Mathematical Proceedings of the Cambridge Philosophical Society 48). A request without a response took at least
     what it had waited.
     """
-    # whole nanoseconds again, so that what left together stays in its order
+    # rounded to whole nanoseconds, so that requests sent together stay in order
     sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)
     response_us, lag_us = requests["response_us"].to_numpy(float), requests["lag_us"].to_numpy(float)
     order = np.argsort(sent_us, kind="stable")

@@ -1,4 +1,4 @@
-"""A run as read from its folder: records, and frames, whose columns are listed in one place."""
+"""A run as it was read from its folder: steps with records and frames; frames.toml lists the frames' columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from runners.storage.schema import StepRecord
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Step:
-    """One measured step: what was asked, how it ended, and its frames. It equals only itself.
+    """One measured step: its record, how it ended, and its frames. It equals only itself.
 
-    Of `frames` each may be empty, none is missing; frames.toml says what their columns mean.
-    `record` is step.json; `unreadable` names each raw file which could not be read, and why.
+    `frames` has every frame of frames.toml, which says what columns mean; a frame may be empty. `record` is step.json.
+    `unreadable`: a message for each raw file that could not be read.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Step:
 
     @property
     def subject(self) -> str:
-        """The name of the measured server in reports: its setting's, else its engine."""
+        """The measured server's name in reports: that of its treatment, else of its engine."""
         return self.record.treatment or self.engine
 
     @property
@@ -63,7 +63,7 @@ class Step:
 
     @property
     def kind(self) -> str:
-        """probe, fill, load or floor."""
+        """The role of the step, e.g. load, fill, probe, floor, sentinel or warm-up."""
         return self.record.role
 
     @property
@@ -76,7 +76,7 @@ T = TypeVar("T")
 
 
 def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
-    """Decorate what is worked out from a step alone: its result is kept for as long as the step is."""
+    """Decorate a function of a step so that its result is computed once and kept as long as the step."""
     results: WeakKeyDictionary[Step, T] = WeakKeyDictionary()
 
     @functools.wraps(work)
@@ -92,7 +92,7 @@ def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
 class Run:
     """A whole run: its manifest, and its complete steps in the order in which they started. It equals only itself.
 
-    `frames` are those of the run as a whole, by name, where an experiment keeps any (the history does).
+    `frames`: frames of the run rather than of a step, by name; only a few experiments have any (the history does).
     `unfinished` names steps that were begun and never completed: the run was interrupted there.
     """
 
@@ -117,7 +117,7 @@ class Run:
         workload: str | None = None,
         profiled: bool | None = None,
     ) -> list[Step]:
-        """Return steps that match what is given."""
+        """Return the steps that match every given condition, by default those of kind `load`."""
         return [
             step
             for step in self.steps
@@ -136,7 +136,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """Return rows as the frame `name`, with exactly its columns; a value that a row lacks is missing, not zero."""
+    """Return rows as the frame `name`, with its columns in frames.toml; a value that a row lacks is missing, not 0."""
     listed = list(rows)
     return _typed(name, listed) if listed else _empty(name).copy(deep=False)
 
@@ -153,7 +153,7 @@ def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
 
 @functools.cache
 def _empty(name: str) -> pd.DataFrame:
-    """Return the frame without rows, kept: most steps lack most frames, and typing the columns takes milliseconds."""
+    """Return a frame without rows, cached: most steps lack most frames, and typing the columns takes milliseconds."""
     return _typed(name, [])
 
 

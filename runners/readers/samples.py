@@ -1,6 +1,6 @@
-"""Recorded latencies as counts by value: exact percentiles (as HdrHistogram defines them) and bounds of each.
+"""Recorded latencies as counts by value, with percentiles as HdrHistogram defines them and their 95 % bounds.
 
-Histograms are merged before a percentile is taken. Bounds are those of independent samples, so the narrowest possible.
+Histograms are merged before a percentile is taken. The bounds are those of independent samples.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Return the ranks that enclose the true percentile; None on a side where `count` samples are too few for a bound.
+    """Return the 1-based ranks whose samples bound the true percentile (0..1); None on a side with too few samples.
 
-    The number of samples below it is binomial (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd ed., section
-    7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
+    The number of samples below the true percentile is binomial (H. A. David and H. N. Nagaraja, *Order Statistics*,
+    3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
     """
     if not count or not 0 < percentile < 1:
         return None, None
@@ -41,7 +41,7 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
 
 @dataclass(frozen=True)
 class Samples:
-    """Counts by value. `values_us` ascends and holds the highest value of each histogram bucket."""
+    """Latency samples as counts by value. `values_us` ascends and has the highest value of each histogram bucket."""
 
     values_us: Floats
     counts: Integers
@@ -52,7 +52,7 @@ class Samples:
 
     @classmethod
     def merge(cls, parts: Iterable[Samples]) -> Samples:
-        """Return all samples of `parts` as one; nothing is lost, for counts of equal values are added."""
+        """Return the sum of several histograms, in which the counts of equal values are added."""
         given = list(parts)
         if not given:
             return cls.empty()
@@ -63,7 +63,7 @@ class Samples:
 
     @cached_property
     def cumulated(self) -> Integers:
-        """The number of samples that are at most each value."""
+        """The number of samples at or below each value; shape of `values_us`."""
         return np.cumsum(self.counts)
 
     @property
@@ -75,7 +75,7 @@ class Samples:
         return float(self.values_us[-1]) if len(self.values_us) else math.nan
 
     def at_rank(self, position: int | None) -> float:
-        """Return the value of the sample at a 1-based rank; NaN for None."""
+        """Return the value in microseconds of the sample at a 1-based rank; NaN for None or without samples."""
         if position is None or not self.total:
             return math.nan
         return float(self.values_us[np.searchsorted(self.cumulated, position)])
@@ -85,15 +85,15 @@ class Samples:
         return self.at_rank(rank(self.total, level)) if self.total else math.nan
 
     def bounds(self, level: float) -> tuple[float, float]:
-        """Return the 95 % bounds of the true percentile; NaN on a side that the number of samples can't bound."""
+        """Return the 95 % bounds of the true percentile in microseconds; NaN on a side with too few samples for one."""
         low, high = bound_ranks(self.total, level)
         return self.at_rank(low), self.at_rank(high)
 
     def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
-        """Return the `percentiles` frame of one kind.
+        """Return the `percentiles` frame (see frames.toml) of one kind of latency.
 
-        `waiting` are requests without a response, with the time that they had waited (right-censored). They count with
-        that time; a percentile that would be another with them at infinity is marked as a lower bound.
+        `waiting`: the times that requests without a response had waited (right-censored). They count as samples; a
+        percentile that would differ if they were infinite is marked `at_least`.
         """
         every = Samples.merge([self, waiting]) if waiting is not None and waiting.total else self
         rows = []
@@ -110,7 +110,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` frame of one kind, at the levels at which HdrHistogram's iterator stops."""
+        """Return the `spectrum` frame of one kind of latency, at the levels of HdrHistogram's percentile iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:

@@ -1,7 +1,7 @@
-"""Read a profile's stacks and estimate the share of each category and frame, with intervals by batches.
+"""Stacks of a profile, and the share of each category and frame with 95 % intervals by batch means.
 
-Categories are data: see categories.toml. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B.
-I. Graubard, 1998, Survey Methodology 24), for samples come in bursts.
+Categories: categories.toml. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B. I.
+Graubard, 1998, Survey Methodology 24), for samples come in bursts.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
 def plain(name: str) -> str:
-    """Return a frame's name without async-profiler's suffix for its type, as `_[j]` of a compiled one."""
+    """Return a frame's name without async-profiler's suffix for its type, such as `_[j]` of a compiled one."""
     return _SUFFIX.sub("", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One category and the frames that belong to it. `anywhere`: such a frame makes the whole stack its own."""
+    """A category and the pattern of its frames. `anywhere`: one such frame at any depth decides a stack's category."""
 
     category: str
     pattern: re.Pattern[str]
@@ -51,13 +51,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Ordered rules; the category of each frame is kept, for stacks share most of their frames."""
+    """Ordered rules that give a stack its category; frames' categories are cached, for stacks share most frames."""
 
     rules: tuple[Rule, ...]
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def _category(self, name: str, anywhere: bool) -> str | None:
-        """Return the category that a frame has by the rules of one kind; None where it has none."""
+        """Return a frame's category by the rules that are `anywhere`, or by the others; None if no rule matches."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -65,7 +65,7 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return a stack's category, root first: that of a job it is part of, else of its deepest frame with one."""
+        """Return the category of the first frame with an `anywhere` rule, root first, else of the deepest with any."""
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)
@@ -88,7 +88,7 @@ def classifier() -> Classifier:
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
-    """Return the lab's rules, after those that the description of a server names for its own frames."""
+    """Return a classifier with the rules of a server's description (`categories`), then the lab's."""
     if not server.categories:
         return classifier()
     own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
@@ -112,7 +112,7 @@ UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
 def wilson(share: float, samples: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a proportion seen as `share` in `samples` trials, a whole number or not; NaN without.
+    """Return Wilson's 95 % bounds of a proportion that is `share` in `samples` trials; NaN without trials.
 
     E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's takes a whole number of trials only.
     """
@@ -133,7 +133,7 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` frame of all events in a `stacks` frame; every category has a row, be its share zero.
+    """Return the `shares` frame of all events in a `stacks` frame; a category without samples has a row too.
 
     `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds by batches.
     """
@@ -145,7 +145,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: the share of stacks that hold a frame, with bounds, and of those that end with it."""
+    """Return the `frames` frame: for each frame, the share of stacks with it, bounds, and the share that ends in it."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -156,7 +156,7 @@ def frames_frame(
     return frame("frames", rows)
 
 
-Names = Callable[[list[str]], Iterable[str]]  # of a stack's frames, root first
+Names = Callable[[list[str]], Iterable[str]]  # the names that a stack's frames (root first) count for
 
 
 def _shares(
@@ -166,7 +166,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield the share of each name in each event that was sampled, with bounds; those `known` even if it is zero."""
+    """Yield a row for each event and name: share of the weight, with 95 % bounds; names in `known` even at share 0."""
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
@@ -174,7 +174,7 @@ def _shares(
         if event in UNIT_WEIGHT_EVENTS:
             samples = min(total, samples or total)
         elif not samples:
-            samples = total * total / float((group["count"] ** 2).sum())  # Kish's number
+            samples = total * total / float((group["count"] ** 2).sum())  # Kish's effective sample size
         by_batch = batches(timed, str(event)) if timed is not None else None
         parts = by_batch.by_name(names) if by_batch else {}
         weights = dict.fromkeys(known, 0.0)
@@ -226,14 +226,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weights by batch, in all and of each stack, and the number of samples that they rest on."""
+    """One event's weights by batch of time, over all stacks and for each stack; `samples` is the number of samples."""
 
     whole: Floats
     by_stack: dict[str, Floats]
     samples: float
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return the weights by batch of each name that stacks have; by frame with `set`."""
+        """Return the weights by batch of each name that `names` gives for a stack; `set` gives its frames."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):
@@ -241,9 +241,9 @@ class Batches:
         return parts
 
     def effective(self, part: Floats) -> float:
-        """Estimate how many independent samples would vary as the share of `part` does, not above `samples`.
+        """Return the effective sample size of the share of `part` (weights by batch), at most `samples`.
 
-        With the covariance of neighbours, simulated 95 % intervals covered 95.2 to 97.4 %.
+        The variance includes the covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
@@ -261,7 +261,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return the batches of one event; None when the recording is too short for them."""
+    """Return one event's batches from a `samples` frame; None if it is too short for them or without weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batch_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
@@ -275,14 +275,14 @@ def batches(samples: pd.DataFrame, event: str) -> Batches | None:
 
 
 def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the batch of each sample, and how many there are."""
+    """Return the batch of each sample by its time (s), and the number of batches."""
     length = float(at_s.max(initial=0.0)) + 1e-9
     count = min(BATCHES, int(length / SHORTEST_S))
     return np.minimum((at_s / length * count).astype(np.int64), count - 1), count
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the `samples` frame from the window's start on, with those of one event, stack and batch added up."""
+    """Return the `samples` frame from the window's start on, summed by event, stack and batch."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

@@ -1,7 +1,7 @@
-"""A load tool's summary on a console: the lines of a tool as patterns of load_tools.toml, and their figures, typed.
+"""Parser of load tools' console summaries; their lines are patterns in load_tools.toml.
 
 A pattern names its figures in angle brackets, and the name says how the text is read: counts as whole numbers, `…_ms`,
-`…_s` and rates as decimals, the rest as times with their unit. A line that needs more has a method of `Summary`.
+`…_s` and rates as decimals, the rest as times with their unit. Other lines are read by a method of `Summary`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
 LONGEST_BLOCK = 1_000  # lines; the longest summary, k6's with the metrics of many groups, has hundreds
-MOSTLY_MISSING = 0.5  # of the bodies of responses with another length
+MOSTLY_MISSING = 0.5  # share of the bodies of the responses with another length
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 _DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 _COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
-#: Taken as they stand. `section` is the part of a summary, where lines of several parts look alike.
+#: Figures that stay text. `section`: the part of a summary, where lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path"})
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
@@ -38,7 +38,7 @@ def _is_count(name: str) -> bool:
 
 
 def group_of(match: re.Match[str]) -> str:
-    """Return the group for a figure's name in angle brackets."""
+    """Return a regular expression's group for a figure that a pattern names in angle brackets."""
     name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
         text = _COUNT
@@ -48,14 +48,14 @@ def group_of(match: re.Match[str]) -> str:
 
 
 def _time_us(name: str, text: str) -> float | None:
-    """Return a time, in the unit that its figure's name says or that it is printed with."""
+    """Return a time in microseconds, by the unit in its figure's name, else by the unit in the text."""
     scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
     return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
 @dataclass(slots=True)
 class Summary:
-    """One summary while its lines come in. `figures` holds typed figures and texts by their name."""
+    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: statuses."""
 
     tool: str
     first_line: int
@@ -68,7 +68,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Take the figures that a line names, and those that it says by being there; `within` is a section."""
+        """Take the figures in a matched line, and `figures`, which the line implies; `within`: only in that section."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
@@ -103,48 +103,48 @@ class Summary:
             self.rows[level] = time_us
 
     def has(self, proof: str) -> bool:
-        """Return whether the summary gives any of the named figures (`rows`: percentiles), or any at all if none is."""
+        """Return whether the summary has a figure that `proof` names (`rows`: percentiles), or any if it names none."""
         known = {*self.figures, *(["rows"] if self.rows else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def failure(self, match: re.Match[str]) -> None:
-        """Take how often an error came; ghz has counted it as a status, and oha's were in flight at the end."""
+        """Add the number of an error, unless ghz counted it as a status or oha's requests were in flight at the end."""
         if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
             self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
     def named_status(self, match: re.Match[str]) -> None:
-        """Take how many responses of gRPC had a status, which is a name."""
+        """Take the number of gRPC responses with a named status: OK as 200, any other as an error."""
         self.codes[200 if match[1] == "OK" else 500 + len(self.codes)] = int(match[2])
 
     def cells(self, match: re.Match[str]) -> None:
-        """Take autocannon's row Latency."""
+        """Take percentiles, mean, standard deviation and maximum from autocannon's row Latency."""
         texts = match[1].split("│") if "│" in match[1] else re.findall(r"[\d.,]+ \w+", match[1])
         if len(texts) == 7:
             for name, text in zip(("2.5", "50", "97.5", "99", "mean", "stdev", "max"), texts, strict=True):
                 self.time(name, units.go_time_us(text))
 
     def autocannon(self, match: re.Match[str]) -> None:
-        """Take what the command line of autocannon says of connections and of a rate."""
+        """Take connections and offered rate from autocannon's command line."""
         if connections := re.search(r"\s-(?:c|-connections)[ =]?(\d{1,9})", match[0]):
             self.figures["connections"] = int(connections[1])
         if rate := re.search(r"\s-(?:R|-overallRate)[ =]?(\d{1,9})", match[0]):
             self.figures["offered_rps"] = float(rate[1])
 
     def rounded_count(self, match: re.Match[str]) -> None:
-        """Take autocannon's last line, which rounds the requests, where the responses were not counted above it."""
+        """Take autocannon's last line; its rounded number of requests only if no responses were counted above it."""
         if not self.codes:
             self.figures["requests"] = round(units.count(match[1]) or 0.0)
         self.take(match)
 
     def trend(self, match: re.Match[str]) -> None:
-        """Take a line of k6's: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`; an author may put commas between them."""
+        """Take the times in a line of k6, commas between them or not: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
         for name, text in re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1]):
             self.time(name, units.go_time_us(text))
             if text.startswith("-") and NEGATIVE not in self.notes:
                 self.notes.append(NEGATIVE)
 
     def waiting(self, match: re.Match[str]) -> None:
-        """Take k6's time to the first byte, where an author kept it alone: it is the whole of a short response."""
+        """Take k6's time to first byte if no other times were kept; it is nearly all of a short response's time."""
         if not self.rows:
             self.trend(match)
 
@@ -152,7 +152,7 @@ class Summary:
         self.notes.append(f"dropped_iterations: {match[1]}")
 
     def gatling(self, match: re.Match[str]) -> None:
-        """Take a line of Gatling's whole-run table: the first number is of all requests, those after of OK and KO."""
+        """Take a line of Gatling's whole-run table: numbers for all requests, then for those OK and KO."""
         texts = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
         first, *rest = (float(text.replace(",", "")) for text in texts or ["nan"])
         name = match[1].replace("response time", "").strip()
@@ -166,13 +166,13 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take JMeter's running total; the last one stands."""
+        """Take a line of JMeter's running total; each replaces the one before."""
         hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
         self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
         self.take(match)
 
     def locust(self, match: re.Match[str]) -> None:
-        """Take Locust's row of all requests; the last one stands."""
+        """Take Locust's row of all requests; each replaces the one before."""
         self.take(match)
         self.rows = {0.5: float(match["n_median"]) * MS}
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
@@ -181,7 +181,7 @@ class Summary:
         self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
-        """Take Locust's percentiles of all requests, below their heads; it rounds them, but not the maximum."""
+        """Take Locust's percentiles of all requests, limited to the maximum, for Locust rounds only the percentiles."""
         most_us = self.figures.get("max") or float("inf")
         for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
             self.time(level, min(float(value) * MS, most_us))
@@ -232,7 +232,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Count ab's responses of another length where as many bodies are missing; else the lengths just vary."""
+    """Return ab's number of responses of another length if most of their bodies are missing; else 0: lengths vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

@@ -1,4 +1,4 @@
-"""Read the tables that load tools write: a request a row, or an operation a row."""
+"""Readers of the tables that load tools write: one row for each request or for each operation."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """A tool's requests, a row each, by the columns of their figures; columns that it does not have are empty.
+    """Names of the columns in a tool's table of requests, one a row; an empty name where the tool has no such column.
 
-    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each `label` is an output of its own. Only rows
-    whose column `only[0]` says `only[1]` count.
+    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each value of column `label` makes an output.
+    Only rows whose column `only[0]` holds `only[1]` count.
     """
 
     tool: str
@@ -36,7 +36,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield a run for each label, of the whole rows, with the percentiles that enough samples lie beyond."""
+        """Yield an output for each label, with percentiles that enough samples lie beyond; cut rows are left out."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
@@ -74,13 +74,13 @@ AB = SampleTable("ab", "ttime", MS)  # `-g`: whole seconds of the clock, from wh
 
 
 def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Read ab's `-e`: milliseconds by per cent, with no number of requests."""
+    """Yield the output of ab's `-e` file: milliseconds by per cent, without a number of requests."""
     if known := percentiles(((row.get("Percentage served"), row.get("Time in ms")) for row in rows), MS):
         yield run_of("ab", known)
 
 
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Read Locust's …_stats.csv: milliseconds, of which it rounds percentiles; all requests where it sums them up."""
+    """Yield the output of row `Aggregated` in Locust's …_stats.csv, else one a row; percentiles end at the maximum."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
     for row in operations:
@@ -98,7 +98,7 @@ def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
         )
 
 
-#: Columns that a table's head has, and its reader.
+#: Columns by which a table's head is recognised, and the table's reader.
 _BY_HEAD: tuple[tuple[frozenset[str], Read], ...] = (
     (frozenset({"timeStamp", "elapsed"}), JMETER.read),
     (frozenset({"response-time", "DNS+dialup"}), HEY.read),
@@ -119,7 +119,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the runs of a table in any order of columns; None if unknown. Raises csv.Error where it is damaged."""
+    """Return the outputs of a tool's table, columns in any order; None if unknown. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)
@@ -142,7 +142,7 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
-    """Yield the runs of JMeter's samples as XML; samples within one repeat their parent's time."""
+    """Return the outputs of JMeter's XML, without samples nested in another one, whose own time includes them."""
     samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):

@@ -1,6 +1,6 @@
-"""The files that load tools write for other programs: what a file is known by, and its reader.
+"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised.
 
-A file is one output, or one for each operation (a label of JMeter, a tag of an interval log).
+A file has one output, or one for each operation (a label of JMeter, a tag of an interval log).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from runners.readers.json_files import read_json
 from runners.readers.table_files import JTL_XML, read_jtl_xml, read_table
 from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
 
-_PEEK = 4_000  # characters, by which a file is known
-#: What is known to be a load tool's, and is not read: its first line, its name, and what to give in its place.
+_PEEK = 4_000  # characters by which a file is recognised
+#: Load tools' files that are not read: a pattern of the first line, a name, and the file to give instead.
 _NOT_READ = (
     (re.compile(r"^(?:RUN|ASSERTION|USER)\t"), "Gatling's log", "js/stats.json"),
     (re.compile(r"^var stats = \{"), "Gatling's statistics as a script", "js/stats.json"),
@@ -33,7 +33,7 @@ _ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the runs of a load tool's file, or why it can't be read; None where it looks like no tool's."""
+    """Return the outputs of a load tool's file, or the problem with it; None for a file that looks like no tool's."""
     start = document.text[: _PEEK + 1].lstrip("\ufeff \t\r\n")
     suffix = document.path.suffix.lower()
     if not start or suffix == ".ipynb":
@@ -57,7 +57,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
 
 
 def read_hgrm(text: str) -> Iterator[ConsoleReport]:
-    """Yield the run of a list of percentiles: in the unit of its head, else in milliseconds, as our own."""
+    """Yield the output of an HdrHistogram percentile list, if it has rows; values without a unit are milliseconds."""
     first, *lines = text.lstrip("\ufeff \r\n").splitlines()
     head = _HGRM.match(first)
     unit = head["unit"] if head else None
@@ -89,7 +89,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
-    """Return a run for each tag of an interval log: all intervals of the tag as one distribution."""
+    """Return an output for each tag of an HdrHistogram log, all its intervals merged; or the problem with the log."""
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

@@ -1,4 +1,4 @@
-"""What is known of each load tool, as load_tools.toml says it."""
+"""The facts on each load tool, from load_tools.toml."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A summary that a tool prints: how the line may go that begins it, and its lines, after `before`.
+    """A tool's console summary: patterns of the lines that may begin it, and of its lines; all follow `before`.
 
-    A line is a pattern (see summary.py), or a pair of it with figures (`within` a section) or a method of `Summary`.
-    `repeated` where a line that begins it comes again until the figure `last` came; `proof` names figures, of which it
-    has one.
+    A line is a pattern (see summary.py), alone or paired with the figures that it implies (`within`: only in a section)
+    or with a method of `Summary`. `repeated`: a line that begins it may recur until the figure `last` is read. `proof`:
+    names of figures of which every summary has at least one.
     """
 
     begins: tuple[str, ...]
@@ -33,12 +33,12 @@ class Console:
 
 @dataclass(frozen=True, slots=True)
 class JsonSummary:
-    """A JSON object that a tool writes: the keys that it is known by, and where its figures stand.
+    """A JSON object that a tool writes: the keys by which it is recognised, and the places of its figures.
 
-    Figures are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without a
-    scale are in `unit_us` microseconds. `percentiles` are such texts, or the path of an object of them, or that of a
-    list of objects with the two keys `listed`. `statuses` and `lost` (without a response; `lost_apart` where no other
-    count has them) are a number, an object of numbers, or with `prefix*` those of its names that begin so.
+    `figures` are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without
+    a scale are in `unit_us` microseconds. `percentiles` are such texts, the path of an object of them, or the path of a
+    list of objects with the two keys `listed`. `statuses` and `lost` (without a response; `lost_apart`: no other count
+    has them) are paths of a number, of an object of numbers, or with `prefix*` of those whose names begin so.
     """
 
     keys: tuple[str, ...]
@@ -53,11 +53,11 @@ class JsonSummary:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool. `closed_loop`: its connections wait for a response before they send again; None where it does either.
+    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it has both.
 
-    `percentiles` is the advice that gets more percentiles, `reads` a command that writes a file that can be read,
-    `timeout_s` the tool's default time-out, `whole_ms` whether it prints whole milliseconds, and `mean_of_intervals`
-    whether its rate is a mean of those of short intervals, not requests by duration.
+    `percentiles` is advice on how to get more percentiles, `reads` a command that writes a readable file, `timeout_s`
+    the tool's default time-out. `whole_ms`: it prints whole milliseconds. `mean_of_intervals`: its rate is the mean of
+    the rates in short intervals, not requests by duration.
     """
 
     percentiles: str
@@ -75,17 +75,17 @@ _ANY = Tool("publish the whole output", "")
 
 
 def facts(tool: str | None) -> Tool:
-    """Return the facts on a tool; of one that is not known, those that hold for any."""
+    """Return the facts on a tool; for an unknown tool, facts that hold for any."""
     return TOOLS.get(tool or "", _ANY)
 
 
 def is_like_wrk(tool: str | None) -> bool:
-    """Return whether a tool prints wrk's layout, or nothing says which it is."""
+    """Return whether a tool prints wrk's layout; true for an unknown tool (None)."""
     return tool in (WRK, WRK2, TRUEPACE, None)
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of the parts that a reader needs and an output lacks; a tool's file has none of a console's."""
+    """Return the names of the needed parts that an output lacks; `is_file`: a tool's file lacks a console's parts."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

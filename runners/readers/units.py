@@ -1,6 +1,6 @@
 """Numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`, `0.5 secs`.
 
-Kilobytes are 1024 bytes. Each reader gives None for what is no number, and NaN or infinity where the tool printed that.
+Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECIMAL, _BINARY = ({prefix: step**power for power, prefix in enumerate(("", *"
 
 
 def number(text: str) -> float | None:
-    """Return a bare number; `-nan` is NaN. One with an exponent, or with `_` in it, is printed by none of the tools."""
+    """Return a number without unit; `-nan` is NaN. An exponent or `_` gives None, for no tool prints one."""
     if _BARE.match(text) is None:
         return None
     value = float(text)
@@ -44,7 +44,7 @@ def time_s(text: str) -> float | None:
 
 
 def count(text: str) -> float | None:
-    """Return a count or a rate with a decimal prefix."""
+    """Return a count or a rate, which may have a decimal prefix, as `25.44k`."""
     return _scaled(_COUNT.match(text), _DECIMAL)
 
 
@@ -58,7 +58,7 @@ _CUT = re.compile(r"\d+\.\d+m")
 
 
 def go_time_us(text: str) -> float | None:
-    """Read a duration as Go prints it, or with a word for its unit: `3m59.9s`, `681.09ms`, `0s`, `1.5 secs`."""
+    """Return microseconds of a duration as Go prints it, or with a word as unit: `3m59.9s`, `0s`, `1.5 secs`."""
     bare = re.sub(r"\s|(?<=s)ecs?$", "", text.replace(",", ""))
     parts = _PART.findall(bare)
     if _CUT.fullmatch(bare):

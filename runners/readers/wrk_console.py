@@ -1,6 +1,6 @@
-"""Read console output of wrk, wrk2 and truepace out of any text around it. Nothing in an input is an error.
+"""Parser that finds console output of wrk, wrk2 and truepace in any text; no text raises an error.
 
-Output that is cut short gives a report whose last fields are None; a line of no part of it is kept as a diagnostic.
+Output that is cut short gives a report whose last fields are None; its unknown lines are kept as diagnostics.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from runners.readers.console_report import ConsoleReport, Footer, Latencies, Soc
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
-DIAGNOSTIC_LINES = 20  # more foreign lines than this end an output; what a script prints again and again is one of them
+DIAGNOSTIC_LINES = 20  # more unknown lines end an output; lines that differ only in numbers count once
 BUCKETS_OF_TRUEPACE = 32  # of its histogram, which is in nanoseconds; wrk2's has 27
-BEYOND = 1.02  # of its rate, what a run may achieve
-MOST_PENDING = 2_000  # lines, however alike
+BEYOND = 1.02  # share of its offered rate that a run may achieve
+MOST_PENDING = 2_000  # unknown lines in an output, however alike
 LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
-TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that it adds
+TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that truepace adds to wrk2's layout
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _CONTAINER = re.compile(r"^[a-z][\w.-]{0,60}[-_]\d{1,3} +\| ")  # docker compose sets it before each line
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
@@ -60,21 +60,21 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines come in. `fields` holds finished ones by their name in the report."""
+    """One report while its lines come in. `fields`: the values read so far, by their name in ConsoleReport."""
 
     first_line: int
     begun_by: str
-    commands: tuple[CommandLine, ...]  # those above it, of which one is its own
+    commands: tuple[CommandLine, ...]  # those above the output, one of which made it
     fields: dict[str, Any] = field(default_factory=dict)
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
-    pending: list[str] = field(default_factory=list)  # foreign lines: diagnostics if the output goes on
+    pending: list[str] = field(default_factory=list)  # unknown lines: diagnostics if the output goes on
     last_line: int = 0
     ended: bool = False
     third: str = "Max"  # some builds print p99 in the third column
-    layout: str | None = None  # the tool that prints percentiles so: wrk `50%`, wrk2 (and truepace) `50.000%`
-    shapes: set[str] = field(default_factory=set)  # of the foreign lines, without their numbers
+    layout: str | None = None  # the tool with such a layout of percentiles: wrk `50%`, wrk2 (and truepace) `50.000%`
+    shapes: set[str] = field(default_factory=set)  # the pending lines without their numbers
 
     @property
     def current(self) -> _Distribution:
@@ -82,13 +82,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The last command above; of several with rates the slowest that the output may be of."""
+        """The command above with the lowest rate that fits the achieved rate; the last command if none fits."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether this line can't belong to the same output, because it has that part already or is past it."""
+        """Return whether a line begins another output, for this one already has such a part or is past it."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -112,7 +112,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Keep a foreign line; return False where there are too many for the output to go on."""
+        """Keep an unknown line; return False once there are too many for the output to go on."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
@@ -194,7 +194,7 @@ _STARTS = frozenset(
 )
 
 
-#: A piece that some pattern needs; most lines of a report have none, and need not be tried on each pattern.
+#: Matches every line that some pattern may match; most lines of a text have no match and skip the patterns.
 _HINT = re.compile(
     r"\d\.\d|Running|threads and|calibration|Thread Stats|Latency|Req/Sec|%|Percentile|#\[|-{20}|requests in"
     rf"|Socket errors|Non-2xx|/sec:|{TRUEPACE_PREFIX}"
@@ -223,7 +223,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 
 def clean(line: str) -> str:
-    """Return a line without colours, marks of quotation, the name of a container and no-break spaces."""
+    """Return a line without colour codes, Markdown's `>`, docker compose's name of a container and no-break spaces."""
     if "\x1b" in line:
         line = _ANSI.sub("", line)
     if "|" in line:
@@ -232,7 +232,7 @@ def clean(line: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without the Markdown that somebody put around it: an item of a list, bold, code."""
+    """Return a line without Markdown's marks of list items, emphasis and code."""
     return _EMPHASIS.sub("", _ITEM.sub("", line))
 
 
@@ -246,7 +246,7 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())
-    above = nothing  # the last commands, line under line, and the last of these lines
+    above = nothing  # the number of the last command's line, and the commands on consecutive lines up to it
     continued = ""
 
     def close() -> None:

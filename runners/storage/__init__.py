@@ -1,1 +1,1 @@
-"""Keep runs on disk: nothing else knows the name of a file in a run folder."""
+"""Runs on disk; no other package knows the name of a file in a run folder."""

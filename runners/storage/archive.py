@@ -29,7 +29,7 @@ _HEAD = struct.Struct(f"<{len(MAGIC)}sII")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an archive keeps of one step."""
+    """The content of one step in an archive: its record, its frames and its generator's console output."""
 
     meta: dict[str, Any]
     frames: Mapping[str, pd.DataFrame]
@@ -38,7 +38,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A frame of all steps: how many rows each has, how the columns are written, and the bytes from `at` on."""
+    """One frame of all steps: the rows of each, the descriptions of the columns, and the bytes from `at` on."""
 
     rows: tuple[int, ...]
     columns: tuple[dict[str, Any], ...]
@@ -59,7 +59,7 @@ class Archive:
 
     @staticmethod
     def at(run: Path) -> Archive | None:
-        """Return the archive in a run folder, None where steps have folders of their own. Raises StoreError."""
+        """Return a run folder's archive; None if its steps have folders. Raises StoreError for a damaged archive."""
         try:
             changed_ns = steps_file(run).stat().st_mtime_ns
         except OSError:
@@ -103,7 +103,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedStep(StepFolder):
-    """A step of an archive: no file is its own."""
+    """A step of an archive, which has no files of its own."""
 
     archive: Archive
 

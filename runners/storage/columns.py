@@ -1,4 +1,4 @@
-"""Columns of a table in few bytes: each takes the coding, the base and the order in which it is smallest.
+"""Compressed columns of a table: each takes the coding, the base and the order of rows that make it smallest.
 
 runners/docs/0027-archives.md describes codings and orders. What is read is equal to what was written, to the bit.
 """
@@ -20,20 +20,20 @@ Whole = npt.NDArray[np.int64]
 
 #: Digits after the point of times, rates and counts: nanoseconds as microseconds have three, as seconds nine.
 DIGITS = (0, 2, 3, 4, 6, 7, 9)
-LARGEST = 2**53  # below it a whole number is a floating-point one
+LARGEST = 2**53  # below it float64 has every whole number
 TEXT, BITS, RANK, THREE = "text", "bits", "rank", "three digits"
-LEAST, MOST, LOWEST_TEN = 100, 999, -9  # of numbers with three digits: mantissas, and the lowest power of ten
-TRIED = 1 << 16  # rows
-GROUPS = 200  # texts by which rows are put together, at most
-WINDOW = 1 << 24  # bytes
+LEAST, MOST, LOWEST_TEN = 100, 999, -9  # three digits: mantissas, and the lowest power of ten
+TRIED = 1 << 16  # rows of a column on which its forms are compared
+GROUPS = 200  # most different texts in a column by which rows are sorted
+WINDOW = 1 << 24  # bytes of LZMA's dictionary, at most
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How a column is written: as whole numbers of `width` bytes, compressed to `bytes`.
+    """The form in which a column is written: whole numbers of `width` bytes, compressed to `bytes`.
 
     `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: the lowest number, which is written as 1; 0
     is a missing one. `base`: the column that was subtracted, with `before` its value in the row before. `group`: the
-    column of texts by which rows were sorted. `delta`: differences of rows. `place`: of the column in the frame.
+    column of texts by which rows were sorted. `delta`: row differences were written. `place`: position in the frame.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     width: int = 1
     bytes: int = 0
     place: int = 0
-    values: tuple[str, int, int] = ("", 0, 0)  # of RANK: their coding, how many and how many bytes
+    values: tuple[str, int, int] = ("", 0, 0)  # of RANK: the values' coding, number and bytes
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return the texts of all columns of a name, in order, by the name."""
+    """Return by column name the sorted distinct texts in all frames' columns of that name."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:
@@ -61,7 +61,7 @@ def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
 
 
 def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], bytes]:
-    """Return how the columns of a frame are written, and their bytes."""
+    """Return the descriptions of a frame's columns (as `Column`), and their bytes; `texts`: from `texts_of`."""
     written: dict[str, tuple[Column, Whole]] = {}
     parts: list[bytes] = []
     # texts first, for numbers are put together by them
@@ -76,7 +76,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame that `pack` wrote. `texts`: those of a name as an Arrow array."""
+    """Return the frame that `pack` wrote. `texts`: the texts of each column's name as an Arrow array."""
     import pyarrow as pa
 
     codes: dict[str, Whole] = {}
@@ -122,7 +122,7 @@ def _kind(values: pd.Series[Any]) -> str:
 def _smallest(
     name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return the smallest form of a column that is found step by step, its whole numbers and its list of values."""
+    """Return a column's description, codes and packed values in the smallest form that a greedy search finds."""
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}
@@ -156,7 +156,7 @@ def _smallest(
 def _forms(
     name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]]
 ) -> Iterable[tuple[Column, Whole, bytes]]:
-    """Yield the codings that give a column back to the bit, with its whole numbers and its list of values."""
+    """Yield the description, codes and packed values of a column in each coding that keeps every bit."""
     kind = _kind(values)
     if kind == "str":
         places = pd.Index(np.array(texts[name], object)).get_indexer(pd.Index(values.to_numpy(object)))
@@ -196,7 +196,7 @@ def _from_low(
 
 
 def _codes(coding: str, numbers: npt.NDArray[Any]) -> Whole | None:
-    """Return numbers as whole ones in a coding, None where these are not equal to them to the bit."""
+    """Return numbers as whole numbers in a coding; None where it would not give back every bit."""
     known = np.where(np.isnan(numbers), 1, numbers).astype(np.float64)
     if not np.isfinite(known).all():
         return None
@@ -225,7 +225,7 @@ def _of_codes(coding: str, codes: Whole) -> npt.NDArray[np.float64]:
 
 
 def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np.float64]:
-    """Return numbers times powers of ten, rounded once: a power below one is divided by."""
+    """Return numbers times ten to a power, rounded once: for a negative power they are divided."""
     tens = 10.0 ** np.abs(power)
     return np.where(power < 0, numbers / tens, numbers * tens)
 
@@ -280,7 +280,7 @@ def _width(numbers: Whole) -> int:
 
 
 def _bytes(numbers: Whole, width: int) -> bytes:
-    """Return the lowest byte of every number, then the next one of every number, and so on."""
+    """Return zigzag-coded numbers: the lowest byte of every number, then the next byte of every number, and so on."""
     return _zigzag(numbers).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""The run folder: the names of its files, its manifest, its steps (step_folder.py), and frames in and out.
+"""The run folder: the names of its files, its manifest, its steps (step_folder.py) and its frames.
 
 A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete.
 """
@@ -34,12 +34,12 @@ __all__ = ["PARTIAL", "RunFolder", "StepFolder", "StoreError", "runs", "write_js
 RUNS = Path(os.environ.get("LAB_RUNS") or ROOT / "data" / "runs")
 #: Reference results, committed.
 REFERENCE = ROOT / "data" / "reference"
-#: Names the run folder that `lab run` made for the notebook it executes.
+#: Environment variable with the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
-#: Names the run folder of an interrupted run that the notebook is to resume.
+#: Environment variable with the folder of an interrupted run that the notebook is to resume.
 RESUME_VARIABLE = "LAB_RESUME"
 MANIFEST_SCHEMA = "run/1"
-#: Room kept from the start, so that a run whose disk is full can still be closed.
+#: A file that keeps room on the disk until the run ends, so that a run whose disk is full can still be closed.
 RESERVE = ".reserve"
 RESERVE_BYTES = 128 * 1024
 SUPERSEDED = "superseded"
@@ -61,7 +61,7 @@ def run_path(text: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Everything that one run of an experiment produced."""
+    """The folder with everything that one run of an experiment produced."""
 
     path: Path
 
@@ -118,7 +118,7 @@ class RunFolder:
         return frames
 
     def server_folder(self, label: str) -> Path:
-        """Return the folder for the logs of one server and, until the run ends, its data."""
+        """Return the folder with the logs of the server `label` and, until the run ends, its data."""
         return self.path / "servers" / label
 
     def manifest(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class RunFolder:
         self.update_manifest(status="running", resumed_unix_s=resumed)
 
     def begin_step(self, name: str) -> StepFolder:
-        """Return an empty folder to measure into, without what an unfinished attempt left. Raises StoreError."""
+        """Return an empty folder for a step; an unfinished attempt is removed. Raises StoreError for a bad name."""
         if not _STEP_NAME.match(name):
             raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
@@ -167,17 +167,17 @@ class RunFolder:
         return final
 
     def supersede(self, step: StepFolder) -> None:
-        """Keep a step that no longer counts under steps/superseded/."""
+        """Move a step that no longer counts into steps/superseded/."""
         graveyard = self.steps_path / SUPERSEDED
         graveyard.mkdir(exist_ok=True)
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
     def steps(self) -> list[StepFolder]:
-        """Return the complete steps in the order in which they started."""
+        """Return the complete steps in the order of their start. Raises StoreError for an unreadable one."""
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def complete(self) -> list[StepFolder]:
-        """Return the complete steps by name, unreadable ones too."""
+        """Return the complete steps, with unreadable ones; sorted by name, or by start in an archive."""
         if archive := Archive.at(self.path):
             return [*archive.steps()]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
@@ -227,7 +227,7 @@ class GivenUp:
 
     @property
     def line(self) -> str:
-        """Return the run as `lab prune` lists it."""
+        """The run as `lab prune` lists it."""
         note = ", result of a campaign" if self.result else ""
         return f"{self.bytes / 1e6:>9.1f} MB  {self.age_days:>6.1f} days  {self.status:<11}  {self.folder.name}{note}"
 
@@ -236,10 +236,10 @@ def given_up(
     root: Path, older_than_days: float | None = None, keep: int | None = None, incomplete: bool = False,
     now_unix_s: float | None = None,
 ) -> Iterator[GivenUp]:  # fmt: skip
-    """Yield the runs below a folder for which every given condition holds, oldest first; none that is being measured.
+    """Yield the runs below a folder that meet every given condition, oldest first, without those that are measured now.
 
-    `keep`: so many later runs of the same experiment and parameters, on the same kind of machine, are complete. Raises
-    PlanError without any condition.
+    `keep`: at least so many later complete runs have its experiment, parameters and kind of machine. `incomplete`: the
+    run is not complete. Raises PlanError without any condition.
     """
     if older_than_days is None and keep is None and not incomplete:
         raise PlanError("lab prune", "no policy was given", "give --older-than DAYS, --keep N or --incomplete")
@@ -268,7 +268,7 @@ def given_up(
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run. Renamed and without its manifest first, it is no run any more if the removal is cut short."""
+    """Remove a run, which is first renamed and loses its manifest: after a removal cut short it is no run any more."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()

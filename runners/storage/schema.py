@@ -48,7 +48,7 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is its first line, of JSON.
 
-    `left_out`: what a server that is not the lab's can't give. `categories`: patterns of frames of its profile.
+    `left_out`: what can't be measured of a server that is not the lab's. `categories`: patterns of frames by category.
     """
 
     command: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class ServerRecord(Struct, frozen=True):
 
 
 class StoreStatus(Struct, frozen=True):
-    """The store in the server's status (`GET /v0/status`)."""
+    """The sizes of the store in the server's status (`GET /v0/status`)."""
 
     disk_bytes: float | None = None
     entries_estimate: float | None = None
@@ -77,7 +77,7 @@ class ProcessStatus(Struct, frozen=True):
 
 
 class ProfileRecord(Struct, frozen=True):
-    """A profiler's recording, as the recording itself describes it."""
+    """What a profiler's recording says of itself; `samples`: numbers of samples by event."""
 
     engine: str = ""
     version: str = ""
@@ -93,14 +93,14 @@ class OtherProcess(Struct, frozen=True):
 
 
 class WitnessRecord(Struct, frozen=True):
-    """The stall witness of a load: the cores that it watched, or in `note` why it did not."""
+    """The cores that the stall witness watched during a load, or in `note` the reason why it watched none."""
 
     cpus: tuple[int, ...] = ()
     note: str | None = None
 
 
 class ClockRecord(Struct, frozen=True):
-    """A host's wall clock is ahead of the server's host's by `offset_us`, give or take `uncertainty_us` (RFC 5905).
+    """A host's wall clock against the server's host's: ahead by `offset_us`, plus or minus `uncertainty_us` (RFC 5905).
 
     `stepped_us`: by how much a clock was set during the load.
     """
@@ -113,7 +113,7 @@ class ClockRecord(Struct, frozen=True):
 
 
 class NetworkRecord(Struct, frozen=True):
-    """Connects to the servers from a generator's host before the load, and its TCP segments during the load."""
+    """Times to connect to the servers from a generator's host before a load, and the host's TCP segments during it."""
 
     round_trips_us: tuple[float, ...] = ()
     failed: int = 0
@@ -143,7 +143,7 @@ class ShareRecord(Struct, frozen=True):
 
 
 class SearchRecord(Struct, frozen=True):
-    """The limits of a knee search. `confirm_s`: length of a step that confirms the knee, 0 in a search without any."""
+    """The limits of a knee search. `confirm_s`: length of a step that confirms the knee; 0 if none does."""
 
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
@@ -199,8 +199,8 @@ class InterleavedRecord(Struct, frozen=True):
 class TargetRecord(Struct, frozen=True):
     """One of the servers that shared the schedule of a load; counters over the load, sizes at its end.
 
-    `cpu_s`: of its processes and all that they started; `background_cpu_s`: of that by threads that respond to no
-    request. `rss_bytes`: memory of the processes alone. `disk_bytes`: the size of the store.
+    `cpu_s`: CPU time of its processes and all that they started; `background_cpu_s`: the part of it in threads that
+    respond to no request. `rss_bytes`: memory of the processes alone. `disk_bytes`: the size of the store.
     """
 
     name: str
@@ -240,7 +240,7 @@ class FillRecord(Struct, frozen=True):
 
 
 class FaultRecord(Struct, frozen=True):
-    """The response heads of a server with a fault that was switched on."""
+    """A fault that was switched on in a server (`switch`), and the heads of its responses."""
 
     switch: str
     heads: tuple[dict[str, Any], ...] = ()
@@ -276,8 +276,8 @@ class StepRecord(Struct, frozen=True):
     """One trial: its load, its server, its conditions, and whether it is valid.
 
     `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. `expected_status`: codes of 400 and above that the workload asks for. `tries`: how often the trial was
-    measured, the last time counts.
+    setting. `expected_status`: codes of 400 and above that the workload asks for. `tries`: the number of times that the
+    trial was measured, of which the last one counts.
     """
 
     schema: str = SCHEMA
@@ -339,7 +339,7 @@ _EMPTY = StepRecord()
 
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return the record with the fields of others that are not at their defaults; the last one counts."""
+    """Return `record` with each field that is not at its default in a record of `known`; later ones override."""
     changed = {
         name: value
         for other in known
@@ -350,7 +350,7 @@ def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
 
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
-    """Convert step.json. Raises StoreError for another version, and for a value that a field can't have."""
+    """Return the record in step.json. Raises StoreError for another version or a value that a field can't have."""
     name = f"step {document.get('name', '')!r}"
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
         cause = f"its record is of {schema}, and this version of the lab reads {SCHEMA}"
@@ -368,7 +368,7 @@ def to_document(record: StepRecord) -> dict[str, Any]:
 
 
 def read_record(folder: StepFolder) -> StepRecord:
-    """Read a trial's record. Raises StoreError when it is missing or broken."""
+    """Return a trial's record from its folder. Raises StoreError when it is missing or broken."""
     return record_of(folder.read_meta())
 
 

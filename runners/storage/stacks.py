@@ -19,7 +19,7 @@ class BadProfileError(ValueError):
 
 
 def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
-    """Yield the frames, root first, and the count of every sample of a profile. Raises BadProfileError."""
+    """Yield the frames, root first, and the count of each sample in a pprof profile. Raises BadProfileError."""
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
@@ -63,7 +63,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
 
 
 def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
-    """Return the numbers of a message, and its texts, messages and packed numbers, both by field."""
+    """Return a message's varints, and its texts, messages and packed numbers as bytes, both by field number."""
     numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):
@@ -86,7 +86,7 @@ def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int,
 
 
 def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
-    """Return the numbers of a repeated field, of which some may be packed."""
+    """Return all numbers of a repeated field, those that are packed included."""
     for part in packed:
         at = 0
         while at < len(part):

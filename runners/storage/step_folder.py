@@ -1,4 +1,4 @@
-"""A step's folder: the names of its files, what its record says, and its frames in and out."""
+"""A step's folder: the names of its files, its record as JSON, and its frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: The end of the name of a step's folder until the step is complete.
 PARTIAL = ".partial"
-#: What truepace, the load generator, was called before it had a name of its own, and a pattern for both names.
+#: The former name of truepace, the load generator, and a pattern for both names.
 FORMER_NAME = "loadgen"
 EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
@@ -39,7 +39,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """An attribute of a folder's class: the path of a file or folder in it, whether or not that is there."""
+    """A descriptor for a folder's class: the path of a file or folder in it, whether or not it exists."""
 
     def __init__(self, name: str, content: str = "") -> None:
         self._name, self.content = name, content
@@ -73,7 +73,7 @@ class StepFolder:
     empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
-        """Collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
+        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
         return self.path / f"{event}.collapsed"
 
     def frame(self, name: str) -> Path:
@@ -128,7 +128,7 @@ class StepFolder:
         return frame
 
     def empty_frames(self) -> frozenset[str]:
-        """Return the frames that were stored without a row; none where a step was stored by an earlier lab."""
+        """Return the names of the frames that were stored without a row; none if an earlier lab stored the step."""
         try:
             return frozenset(json.loads(self.empty.read_text(encoding="utf-8")))
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A server as the lab sees it; abilities of some servers are protocols of their own, checked with `isinstance`."""
+"""The interface of a server under test; abilities of some servers are separate protocols, for `isinstance`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXIT_CODE_S = 10.0
 
 
 class Target(Protocol):
-    """A server that was ready when this was made.
+    """A server under test, which was ready when the object was made.
 
     `pids`: the processes that the lab started, none where the server ran already. `data`: the folder of its store.
     """
@@ -40,7 +40,7 @@ class Target(Protocol):
     @property
     def data(self) -> Path | None: ...
     def status(self) -> dict[str, Any]:
-        """Return its status, or nothing. Raises ServerError when it died, does not respond, or is another one."""
+        """Return its status, {} without one. Raises ServerError if it died, does not respond, or is another server."""
 
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...
@@ -54,7 +54,7 @@ class Target(Protocol):
 
 @runtime_checkable
 class Jvm(Protocol):
-    """One JVM, with a log of its pauses; profiler and flight recorder attach to it, and its compiler is waited for."""
+    """A target that is one JVM, with a log of its pauses; profiler and flight recorder can attach to it."""
 
     @property
     def pid(self) -> int: ...
@@ -64,7 +64,7 @@ class Jvm(Protocol):
 
 @runtime_checkable
 class Freezable(Protocol):
-    """One process, which can be made to stall."""
+    """A target that is one process, which can be stopped for a while."""
 
     @property
     def child(self) -> Child: ...
@@ -72,7 +72,7 @@ class Freezable(Protocol):
 
 @runtime_checkable
 class Cluster(Protocol):
-    """Nodes that are processes of their own, by their place from 0 on. A node can die and come back."""
+    """A target of several nodes, each a process, numbered from 0; a node can be killed and started again."""
 
     def kill(self, place: int) -> None: ...
     def start_again(self, place: int) -> None: ...
@@ -96,7 +96,7 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers by their names in the schedule. URL, log, exit code and death are those of the first one that died."""
+    """Servers that share a load, by name. URL, log, exit code and death: of the first that died, else of the first."""
 
     subject: str
     members: Mapping[str, Target]
@@ -160,5 +160,5 @@ def _certificates() -> ssl.SSLContext:
 
 
 def client(timeout_s: float, *, verify: bool = True) -> httpx.Client:
-    """Return a client that connects to the server without a proxy. Close it."""
+    """Return an HTTP client that connects without a proxy; the caller closes it."""
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=_certificates() if verify else False)

@@ -1,4 +1,4 @@
-"""Any server, by its `target.yaml`: start it or find it running, wait until it is ready, stop it; its versions."""
+"""A server that a `target.yaml` describes: started or found running, awaited, stopped, checked out at a revision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server that was ready when this was made. `child` None: it ran already, and goes on when the lab ends.
+    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
 
     `pprof_url`: where a Go server gives its own profile.
     """
@@ -52,7 +52,7 @@ class RunningTarget:
         return (self.child.pid,) if self.child else ()
 
     def status(self) -> dict[str, Any]:
-        """Check that its process lives and that its port is open; it has no status."""
+        """Return {} after a check that its process lives and its port is open. Raises ServerError."""
         if not self.alive():
             raise self.death()
         if not is_open(self.file):
@@ -220,7 +220,7 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 def content_hash(file: TargetFile) -> str:
     """Return the SHA-256 of a target's description, of its scripts and bodies, and of its program.
 
-    The program: the files that its command names; of a server that is built, those of its directory that git tracks.
+    The program: the files that its command names; of a server that is built, the files in its directory in git.
     """
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()

@@ -1,4 +1,4 @@
-"""Start, fill and stop a key-value server of the lab's own, or the nodes of a cluster as processes of their own."""
+"""A key-value server of the lab's own, or a cluster of them as processes: start, check of a fill, stop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READY_TIMEOUT_S = 60.0
 COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 _END_OF_OUTPUT_S = 0.5
-#: Flags of every measured JVM: frames between safepoints for the profiler, which may attach.
+#: Flags of every measured JVM, for the profiler: it may attach, and gets frames between safepoints.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
 #: Without these flags JDK 25 warns of one-nio in the server's log; an older JDK, of other servers, would not start.
@@ -43,7 +43,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How a server is to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
+    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
 
     `subject` is its name in reports, by default its engine. `listen` is the address that it is reached by.
     """
@@ -95,7 +95,7 @@ class ServerSpec:
 
 
 class RunningServer:
-    """A server that was ready when this was made. `ready` is its first line, parsed."""
+    """A server of the lab that was ready when the object was made. `ready`: its first line of output, parsed."""
 
     def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
         self.spec, self.child, self.ready, self.command = spec, child, ready, command
@@ -213,7 +213,7 @@ class RunningNodes(RunningServer):
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
-        """Start a node other than the first, which must have ended, on its port and data. Raises ServerError."""
+        """Start a node again that has ended (not the first one), on its port and data. Raises ServerError."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")
@@ -228,7 +228,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start one node a port, with folders of their own below those of `spec`; if one fails, all are stopped.
+    """Start a node on each port, with folders of its own below those of `spec`; if one fails, all are stopped.
 
     The nodes recognise each other's requests by a secret in a file.
     """
@@ -252,14 +252,14 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
-    """Raise MeasureError unless every request of a fill had a response that is no error."""
+    """Raise MeasureError unless every request of a fill had a response, and none of them an error."""
     if completed < keys or refused:
         cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
         raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
 
 
 def check_filled(server: Target, keys: int) -> None:
-    """Read the first, the last and some ids between. Raises MeasureError that names a missing one."""
+    """Check that the first, the last and about 50 ids between are there. Raises MeasureError for a missing one."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:

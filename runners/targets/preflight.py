@@ -1,4 +1,4 @@
-"""Check a target before anything is built or loaded: its variables, files, program, cores, and port."""
+"""Checks of a target before anything is built or loaded: its variables, files, program, cores, and port."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError where a description names something that is not there, ServerError for its port.
+    """Raise PlanError for a thing in the description that is not there, ServerError for the port.
 
-    The port of a server that is to be started must be free, that of one that runs already open, unless `ready` tells.
+    The port of a server to be started must be free; that of one that runs already must be open, unless it has `ready`.
     """
     target = file.target
     resolved(target.headers)
@@ -63,7 +63,7 @@ def require_free(file: TargetFile) -> None:
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with secrets from the lab's environment. Raises PlanError for a variable that is not set."""
+    """Return values with secrets from the lab's environment. Raises PlanError for one not set or with a line break."""
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):

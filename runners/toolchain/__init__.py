@@ -1,1 +1,1 @@
-"""Find and build the tools: JDK, Maven, cargo, profilers, load generators."""
+"""The tools, found or built: JDK, Maven, cargo, profilers, load generators."""

@@ -1,4 +1,4 @@
-"""Find the JDK of a run, and build its servers and load generator when their sources have changed."""
+"""Builds of the lab's servers and load generator when their sources have changed, and a run's tools."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's files that count and were not built."""
+    """Return the SHA-256 (12 hex digits) of names and bytes of the files that `counts` accepts and no build made."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
@@ -60,7 +60,7 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return `source_hash` of the files that plan, launch, measure and read; not of reports, tests and the crate."""
+    """Return the `source_hash` of the lab's files that can change a figure; not of reports, tests and the crate."""
 
     def measures(inside: Path) -> bool:
         return (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and inside.suffix in MEASURING_FILES
@@ -208,7 +208,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Build the load generator unless it is built from these sources, was installed, or named. Raises ToolError."""
+    """Return the generator's path: named, installed, or built if its sources changed. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -280,7 +280,7 @@ def prepare(
     """Find and build the tools. Raises ToolError without a JDK or a generator that the run needs.
 
     Without `own_servers` no JDK is needed where the crate's server that does nothing can take the place of `noop`.
-    `profiled`: without `own_servers` too, where there is a JDK, the profiler is made ready for the target's JVM.
+    `profiled`: if there is a JDK, the profiler is made ready for a target's JVM, without `own_servers` too.
     """
     jdk = tools.require_jdk() if own_servers else None
     wrk2 = tools.find_wrk2()

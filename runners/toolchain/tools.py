@@ -1,6 +1,6 @@
-"""Find the tools: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders.
+"""The tools on this machine: JDKs, Maven, cargo, wrk2, wrk, and the lab's own folders.
 
-Installed outside of a checkout the lab has the generator that was installed with it, and none of the servers.
+A lab installed outside of a checkout has the generator that was installed with it, and none of the servers.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from runners import PACKAGE as PACKAGE
 from runners import ROOT as ROOT
 from runners.errors import ToolError
 
-#: The folder of files that a checkout has next to the package, and an installation inside it.
+#: The folder of notebooks and data: next to the package in a checkout, inside the package in an installation.
 SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
 NOTEBOOKS = SHARED / "notebooks"
 SERVER_JAVA = ROOT / "server-java"
 LOADGEN_CRATE = PACKAGE / "loadgen"
 #: cargo's profile for the generator. `make test` takes `quick`, without optimisation across crates.
 CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
-#: Names the generator to use in place of the one that is built or installed.
+#: Environment variable with the generator to use in place of the one that is built or installed.
 TRUEPACE_VARIABLE = "LAB_TRUEPACE"
 REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Return the generator named by LAB_TRUEPACE, built in the checkout, installed with the package, or on PATH."""
+    """Return the generator's path: named by LAB_TRUEPACE, in the checkout, installed with the package, or on PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -160,12 +160,12 @@ def find_tool(name: str) -> Tool | None:
 
 
 def is_wrk2(usage: str) -> bool:
-    """Tell wrk2 by a flag in the usage text that it prints without arguments; its binary is often called wrk."""
+    """Return whether the text that a program prints without arguments is wrk2's; its binary is often called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 
 def find_wrk2() -> Tool | None:
-    """Return wrk2 as the lab built it, else under either of its names."""
+    """Return the wrk2 that the lab built, else one on PATH under the name wrk2 or wrk; None without any."""
     for path in (shutil.which(WRK2), shutil.which("wrk2"), shutil.which("wrk")):
         if path is not None and is_wrk2(printed(path)):
             return Tool("wrk2", Path(path), _first_line(path, "-v"))
@@ -173,7 +173,7 @@ def find_wrk2() -> Tool | None:
 
 
 def find_wrk() -> Tool | None:
-    """Return the closed-loop wrk."""
+    """Return the closed-loop wrk on PATH; None if there is none or it is wrk2."""
     path = shutil.which("wrk")
     return Tool("wrk", Path(path), _first_line(path, "-v")) if path and not is_wrk2(printed(path)) else None
 

@@ -1,4 +1,4 @@
-"""Build wrk2 from its public repository at one commit, from a clone, or from a folder that is of that commit."""
+"""The build of wrk2 at one commit: from its public repository, a clone, or a copy of that commit's files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from runners.toolchain import tools
 from runners.toolchain.build import Say, locked, run_build, source_hash
 
 REPOSITORY = "https://github.com/giltene/wrk2"
-#: The `source_hash` of the files of that commit.
+#: The `source_hash` of that commit's files.
 SOURCES = "30681dad182b"
 _COMPILER = "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Return wrk2; it is built if there is none yet.
+    """Return wrk2, which is built if there is none yet or with `force`.
 
-    `source`: a copy of the repository's files, a clone of it, or the URL of one. Raises ToolError for a source that
-    can't be had or is of another commit, no compiler, and a build that fails.
+    `source`: a copy of the commit's files, a clone of the repository, or the URL of one. Raises ToolError for a missing
+    compiler, a source that can't be fetched or is of another commit, and a build that fails.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):

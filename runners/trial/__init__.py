@@ -1,1 +1,1 @@
-"""Load, profile and observe: raw files come out."""
+"""One trial: a server is loaded, profiled and observed, which gives raw files."""

@@ -1,8 +1,8 @@
-"""Sample the activity of the machine and of the server's threads ten times a second: a JSON line a sample (Linux only).
+"""Sampler of the activity of machine and server threads, ten JSON lines per second (Linux only).
 
 Counters are cumulative; readers take differences. The sampling thread runs only when a core would idle (SCHED_IDLE,
 see runners/docs/0001-guard-process.md): a sample may come late, and carries its time. The stall witness is a program
-of the generator's crate: a thread of real-time priority on each core sees the core stall.
+of the generator's crate: on each core a thread of real-time priority notices when the core stalls.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST = 16_384
 
 
 class Counters:
-    """Small files under /proc and /sys by their paths; a context, which closes them at its end."""
+    """A context in which small files under /proc and /sys stay open by their paths, for repeated reading."""
 
     def __init__(self) -> None:
         self._open: dict[str, int] = {}
@@ -63,7 +63,7 @@ class Counters:
 
 
 PERIOD_S = 0.1
-#: Threads come and go seldom: their names are read again this often.
+#: Samples from one listing of the threads to the next; threads come and go seldom.
 RESCAN_EVERY = 10
 #: Roles of threads, by the beginning of their names (the kernel keeps 15 letters); the first that fits.
 ROLES = (
@@ -76,11 +76,11 @@ ROLES = (
 )
 OTHER = "other"
 THIS_PROGRAM, ENDED = "this lab", "ended processes"
-SENDING = "sending"  # of the generator, not of the server
+SENDING = "sending"  # role of the generator's threads
 #: Other processes are listed from this much CPU time on, since the sampling began.
 LEAST_OTHER_NS = 1_000_000
 _KWORKER = re.compile(r"kworker/.*")  # the kernel's pool: which of its threads works is chance
-MOST_OTHERS, LEAST_CORES = 3, 0.02  # named of a whole load; less is not worth a name
+MOST_OTHERS, LEAST_CORES = 3, 0.02  # most processes that a load's record names; one below LEAST_CORES is left out
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -121,7 +121,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """Sums up the CPU time of a server's background threads by role; of ended threads as of the last reading."""
+    """The CPU time of a server's background threads by role; an ended thread counts as at its last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
@@ -150,9 +150,9 @@ class BackgroundClock:
 
 
 class IdleThread:
-    """Does some work on request, on a thread that runs only when a core idles.
+    """A context with a thread that does some work on request, and runs only when a core idles.
 
-    If it has not been done by the next request, the caller does it. Its exception is raised when the context is left.
+    If the work is not done by the next request, the caller does it. The context raises the work's exception at its end.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -176,7 +176,7 @@ class IdleThread:
             raise self._failure
 
     def ask(self) -> None:
-        """Request the work, or do it where the thread has found no time since the last call."""
+        """Request the work; first do it here if the thread has not yet done the last request."""
         if self._asked.is_set():
             self._do()
         self._asked.set()
@@ -207,7 +207,7 @@ class Activity:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _device(data) if data else None
         self._counters = Counters()
-        #: The generator is none of the other processes; set as soon as it is known.
+        #: Set as soon as it is known, so that the generator does not count among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
         self._opened = contextlib.ExitStack()
@@ -267,7 +267,7 @@ class Activity:
             self._others.pop(pid, None)
 
     def busiest(self) -> tuple[OtherProcess, ...]:
-        """Return the other processes that have used most CPU time since the sampling began."""
+        """Return at most three processes outside of the load with most CPU time since the sampling began."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
         used = sorted(self._others_ns().items(), key=lambda item: -item[1])[:MOST_OTHERS]
         busiest = (OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used)
@@ -321,14 +321,14 @@ class Activity:
         out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Return the time in which some task waited for the disk or for memory; page faults show here alone."""
+        """Return the microseconds in which some task waited for the disk or for memory, page faults included."""
         some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
 
 
 def _device(data: Path) -> str | None:
-    """Return the counters' file of the disk that holds a folder; None where it is on no disk of its own."""
+    """Return the path of the kernel's counters for the disk with a folder; None where there are none."""
     with contextlib.suppress(OSError):
         device = data.stat().st_dev
         counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
@@ -345,10 +345,10 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 def stalls_watched(
     file: Path, cpus: Sequence[int] = (), program: Path = STALL_WITNESS
 ) -> Iterator[list[WitnessRecord]]:
-    """Let the stall witness watch cores while the body runs, by default all that this process may use, if it may.
+    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
 
-    Afterwards the file is complete, and the list holds the record. Before, it holds one if nothing is watched, whose
-    `note` says why.
+    After the body `file` is complete and the list has one record. If the witness can't run, the list has the record
+    from the start, and its `note` says why.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     child: Child | None = None

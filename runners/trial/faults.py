@@ -1,4 +1,4 @@
-"""Inject faults into a server while a load runs, and observe faults that only the wire or the kernel shows."""
+"""Faults that are injected into a server under load, and observation of faults that only wire or kernel show."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """What happens to a server while a load runs, or is observed then; here nothing."""
+    """A fault or an observation during a load, from `begin` to `end`; this base class does nothing."""
 
     def begin(self) -> None:
-        """Begin with the load. A load's every tick calls it; later calls do nothing."""
+        """Begin at the first tick of the load; every tick calls it, and later calls do nothing."""
 
     def end(self) -> None:
-        """End it with the load."""
+        """End the fault or observation at the end of the load."""
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return its fields of a step's record; `start_unix_us`: of the recorded window, where the generator has it."""
+        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
         return StepRecord()
 
 
@@ -55,7 +55,7 @@ class _Planned(Happening):
             self._thread.start()
 
     def _run(self, began: float) -> None:
-        """Carry the plan out, which began at `began` of the monotonic clock."""
+        """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
         raise NotImplementedError
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class _Planned(Happening):
 
 
 class Freezer(_Planned):
-    """Freezes a process on a plan, which ends with the process."""
+    """Planned freezes of a process (SIGSTOP, then SIGCONT); they end with the process."""
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
         self._child, self._freezes, self._lead_s, self._window_s = child, freezes, lead_s, window_s
@@ -88,7 +88,7 @@ class Freezer(_Planned):
 
 
 def stopped(child: Child, until_s: float) -> FreezeRecord | None:
-    """Stop a process (SIGSTOP) until a moment of the monotonic clock; None where it ends before that."""
+    """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return begin and end, None if it ended."""
     try:
         os.kill(child.pid, signal.SIGSTOP)
     except ProcessLookupError:  # it ended just before it was to stall
@@ -108,7 +108,7 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
 
 
 class Outages(_Planned):
-    """Kills the node at `place`, counted from 0, and starts it again, at seconds after `begin`."""
+    """An outage: the node at `place` (from 0) is killed and started again, at given seconds after `begin`."""
 
     def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
         self._nodes, self._place = nodes, place
@@ -140,7 +140,7 @@ class Outages(_Planned):
         super().end()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """End it, and return the times so far."""
+        """End the plan; return the times of what has happened."""
         self.end()
         return StepRecord(outage=replace(self._record, start_unix_us=start_unix_us))
 
@@ -190,7 +190,7 @@ def parse_counters(text: str) -> dict[str, int]:
 
 
 def timer_hz() -> int | None:
-    """Return how often a second the kernel's coarse timers tick (CONFIG_HZ), where its configuration can be read."""
+    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if that can't be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         try:
             content = path.read_bytes()
@@ -203,7 +203,7 @@ def timer_hz() -> int | None:
 
 
 class TcpWatch(Happening):
-    """The TCP counters of this machine, before and after a closed loop."""
+    """The increments of this machine's TCP counters during a closed loop."""
 
     _before: dict[str, int] | None = None
 
@@ -215,7 +215,7 @@ class TcpWatch(Happening):
             self._before = self._counted()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return the differences since `begin`; none where the kernel keeps no such counters."""
+        """Return a record of the increments since `begin`; empty where the kernel keeps no such counters."""
         before = self._before or {}
         gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
         return StepRecord(loop=replace(self._about, tcp=gained))

@@ -1,4 +1,4 @@
-"""Facts about this machine that change the meaning of a measurement, None where unknown; what `lab doctor` examines."""
+"""Facts about this machine that change a measurement's meaning, None if unknown; the examination of `lab doctor`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the examination. `fatal`: without it the main job can't run."""
+    """One line of `lab doctor`. `fatal`: without it the main job can't run."""
 
     name: str
     found: str | None

@@ -1,7 +1,7 @@
-"""Record a JVM by async-profiler and by the JDK's own flight recorder, and convert the recordings.
+"""Recordings of a JVM by async-profiler and by the JDK's own flight recorder, and their conversion.
 
-async-profiler's recording is read back, for only there stands which engine `cpu` really used. The flight recorder has
-few events, where latency is quoted without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
+Only async-profiler's recording says which engine `cpu` used, so it is read back. The flight recorder records few
+events, for loads without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
 TARGET_ALLOC_SAMPLES = 5_000
-#: For the first choice of an interval only: what a request allocates, and the share of a core that a server uses.
+#: For the choice of intervals only: bytes that a request allocates, and the share of a core that a server uses.
 BYTES_A_REQUEST = 1_500
 SERVER_CPU_SHARE = 0.6
 MIN_INTERVAL_NS = 250_000
@@ -58,7 +58,7 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Return intervals for about TARGET_CPU_SAMPLES, of `server_cpu_share` cores, and TARGET_ALLOC_SAMPLES."""
+        """Return a specification whose intervals give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
         interval_ns = max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))
@@ -108,7 +108,7 @@ class Profiler:
         self._agent("stop")
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window of wall-clock time; return the recording's own record. Raises MeasureError."""
+        """Write the stacks of a window (ms since 1970); return the recording's own record. Raises MeasureError."""
         record = self._read_back(folder.recording, spec.events)
         for event in spec.events:
             folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
@@ -135,7 +135,7 @@ class Profiler:
         return str(self.jars / "jfr-converter.jar")
 
     def _timed_stacks_classes(self) -> Path:
-        """Return the classes of TimedStacks.java, compiled once for each version of it, which takes a second."""
+        """Return the folder of TimedStacks.java's classes, compiled once for each version of source and JDK."""
         text = resources.files("runners.trial").joinpath("TimedStacks.java").read_bytes()
         classes = self.jars / f"timed-stacks-{self.jdk.major}-{hashlib.sha256(text).hexdigest()[:12]}"
         if not classes.is_dir():
@@ -148,7 +148,7 @@ class Profiler:
         return classes
 
     def _read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
-        """Return the recording's own settings (engine, version, interval) and its number of events of each kind."""
+        """Return what the recording says of itself: engine, version, settings, and number of samples by event."""
         jfr = str(self.jdk.tool("jfr"))
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
         with ThreadPoolExecutor(max_workers=len(commands)) as pool:
@@ -162,7 +162,7 @@ class Profiler:
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Write the sums of one event over time: `stack weight` a line, samples for cpu, else bytes or nanoseconds."""
+    """Write one event's stacks, summed over time, as lines `stack weight`: samples for cpu, else bytes or ns."""
     stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -202,7 +202,7 @@ NAME = "lab-causes"
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Starts and stops a recording in a running JVM, and turns it into JSON with the JDK's own tool."""
+    """The JDK's flight recorder in a running JVM, and the conversion of its recording into JSON."""
 
     jdk: Jdk
 
@@ -214,7 +214,7 @@ class Recorder:
             raise MeasureError(f"flight recorder of pid {pid}", f"did not start ({answer[-300:]})", "run without it")
 
     def stop(self, pid: int, recording: Path) -> None:
-        """End, and write the recording. Raises MeasureError where none was written."""
+        """End the recording and write it to a file. Raises MeasureError where none was written."""
         answer = _jcmd(self.jdk, pid, "JFR.stop", f"name={NAME}", f"filename={recording.resolve()}")
         if not recording.exists():
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")

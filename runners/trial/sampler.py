@@ -1,4 +1,4 @@
-"""Profile any server by async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
+"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
 
 All write collapsed stacks and, where samples have times, timed stacks.
 """
@@ -39,14 +39,14 @@ LOG = "sampler.log"
 
 
 class Sampler(Protocol):
-    """Records a profile of one server: of a JVM several events, else processor time alone."""
+    """A profiler of one server: it records several events of a JVM, else CPU time alone."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
         """Begin to record. Raises MeasureError where the profiler or the kernel refuses."""
 
     def stop(self, folder: StepFolder) -> None: ...
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window of wall-clock time. Raises MeasureError."""
+        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError."""
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
@@ -82,7 +82,7 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """Return a program next to the interpreter, or on PATH. Raises MeasureError with the remedy."""
+    """Return the path of a program next to the interpreter or on PATH. Raises MeasureError with the remedy."""
     installed = Path(sys.executable).with_name(name)
     executable = str(installed) if installed.exists() else shutil.which(name)
     if executable is None:
@@ -154,7 +154,7 @@ class PerfSampler(_ProgramSampler):
 
 @dataclass(slots=True)
 class PySpySampler(_ProgramSampler):
-    """py-spy on the first process, of a Python server, and its children: threads that run, by the wall clock."""
+    """py-spy on a Python server's first process and its children; it samples running threads by the wall clock."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
         self._begin(
@@ -244,7 +244,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
 
 
 def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the samples of processor time by stack; return the record."""
+    """Write the collapsed stacks of CPU time; return the profile's record."""
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

@@ -31,7 +31,7 @@ _ENDING_S = 1.0  # from when a server's port is closed until it is known to have
 
 @dataclass(frozen=True, slots=True)
 class Instrument:
-    """The programs that send and observe a load. Cores None: not pinned."""
+    """The programs that send and observe a load. `cpus`: the generator's cores; None if it is not pinned."""
 
     generator: Generator
     profiler: Profiler | None
@@ -61,11 +61,11 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Read its CPU time, and that of background threads by role; during the load too, before threads end."""
+        """Return CPU seconds of the server and, by role, of its background threads; called often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """Return the differences since the beginning."""
+        """Return the server's record: differences of counters since the beginning, and sizes now."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -102,7 +102,7 @@ def measure_step(
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
-    """Measure into `folder`, and return the record of the load, without the fields of its plan and without a verdict.
+    """Measure a load into `folder`; return its record, without the fields of its plan and without a verdict.
 
     A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
     too, but when a core is idle, as it takes milliseconds. Raises ServerError when the server is not there or ended
@@ -190,10 +190,7 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
-    """Let the flight recorder of a JVM note what can hold up a request; where it refuses, do without.
-
-    Latencies are worth having without these events.
-    """
+    """Let a JVM's flight recorder record what may delay a request while the body runs; go on where it refuses."""
     if recorder is None or not isinstance(server, Jvm):
         yield
         return
@@ -208,7 +205,7 @@ def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | No
 
 
 class _Profiling:
-    """A profile of the server; `events`: those that were recorded, of any other server than a JVM processor time."""
+    """A context that profiles the server. `events`: those recorded, only CPU time without a JVM; `note`: a refusal."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
         self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
@@ -232,7 +229,7 @@ class _Profiling:
             self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Return the record of the profile, or note why it can't be read; raises MeasureError for a JVM's."""
+        """Return the profile's record. If it can't be read, raise MeasureError for a JVM, else note the reason."""
         try:
             if self._sampler and self._profile:
                 return self._sampler.convert(self._profile, self._folder, window_ms)

@@ -1,4 +1,4 @@
-"""Sample CPU time and memory of server, generator and machine during a load; read a server's footprint around it."""
+"""Samples of server, generator and machine during a load; a server's memory and disk use before and after it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runners.targets.base import Target
 
 
 class Telemetry:
-    """Appends a sample to `path` at each call of `sample`. Counters are cumulative; readers take differences.
+    """A file to which each call of `sample` appends cumulative counters as a JSON line; readers take differences.
 
     A sample takes a millisecond: it is taken when a core is idle (see activity.IdleThread), or latencies would show it.
     """
@@ -81,7 +81,7 @@ def process_status(pid: int) -> ProcessStatus:
 
 
 def processes(pids: Collection[int]) -> ProcessStatus:
-    """Return the sums of memory and disk traffic of processes; None for values that the kernel gives of none."""
+    """Return the sums of memory and disk traffic of processes; None for a value that the kernel gives of no process."""
     statuses, sums = [process_status(pid) for pid in pids], dict[str, int]()
     for name in ProcessStatus.__struct_fields__:
         if values := [value for status in statuses if (value := getattr(status, name)) is not None]:
@@ -103,7 +103,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes write no more; return the seconds waited, None if they never rested."""
+    """Wait until the server's processes write no more; return the seconds waited, None if `bound_s` was too short."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

@@ -1,1 +1,1 @@
-"""The rules of the audit, by what they look at."""
+"""The rules of the audit, a module for each subject."""

@@ -1,4 +1,4 @@
-"""SUM: figures of one output that can't all be true."""
+"""Rules SUM and DOC003: figures of one output that can't all be true, and outputs that are given twice."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from runners.readers.output import Output
 from runners.readers.summary import NEGATIVE
 from runners.readers.tools import WRK, facts
 
-ROUNDED = 0.012  # two decimals of a figure of at least 0.85 of its unit, twice
+ROUNDED = 0.012  # rounding of two figures to two decimals, both at least 0.85 of their unit
 BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
 INVENTED = 0.03
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # by which percentiles of a sketch, or of part of the responses, may miss the mean
 ENOUGH_ROWS = 4  # percentiles; outputs that agree in fewer may be two
-MOST_COMPARED = 60  # outputs that are alike
-WHOLE_US = 1_000.0  # and by what whole milliseconds round
+MOST_COMPARED = 60  # outputs with the same percentiles
+WHOLE_US = 1_000.0  # rounding of whole milliseconds
 
 
 @rule("SUM001")
@@ -142,7 +142,7 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a row is of a level; 1.000000 may be 0.9999995, but not where the inverse is infinite."""
+    """Return whether a spectrum's row is at a level (0..1); a printed 1.000000 only if its inverse is infinite."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
@@ -153,7 +153,7 @@ def _apart(value_us: float, other_us: float) -> bool:
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Return whether a value can be the sample at a percentile's rank where the spectrum has a neighbouring sample.
+    """Return whether a listed value may be the sample next to the spectrum's row at the same percentile.
 
     Floating point can raise a whole rank by one: 0.9 of 150 is 135, but the row counts 136. The sample then lies
     between that row and the one before.
@@ -187,7 +187,7 @@ def _missing_from_histogram(output: Output) -> Iterator[Seen]:
 
 @rule("SUM004")
 def _invented_samples(output: Output) -> Iterator[Seen]:
-    """In a closed loop, connections / mean latency is the rate (J. D. C. Little, 1961, Operations Research 9)."""
+    """Yield closed loops with a rate above connections / mean latency (J. D. C. Little, 1961, Oper. Res. 9)."""
     rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
     if output.tool != WRK or not mean or not rate or not connections:
         return
@@ -218,7 +218,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """Percentiles of one output for two loads, or an output that repeats one further above to the last digit."""
+    """Yield outputs whose percentiles are given for two loads, or that repeat one further above to the last digit."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:

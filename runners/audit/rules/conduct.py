@@ -1,4 +1,4 @@
-"""RUN and SMP: how the generator was run, what it said about itself, and on how much its figures rest."""
+"""Rules RUN and SMP: how the generator was run, what it printed of itself, and how many samples figures have."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _COMPLAINT = re.compile(
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
-AT_BOUND = 0.98  # of the time-out, as long as a response waits that is given up
+AT_BOUND = 0.98  # share of the time-out from which on a response may have been given up
 JUST_OVER = 1.001  # by which a timer may be late
 WHOLE_RUN = 0.9
 WANTED = 0.99
-JUST_MISSED = 5e-4  # of the samples, which some requests without a response may be
+JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
 MEDIAN = 0.5  # rests on half of the samples, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 

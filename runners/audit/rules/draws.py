@@ -1,7 +1,7 @@
-"""ERR: error counts that the script's unseeded random numbers give, whatever the server does.
+"""Rules ERR002 and ERR003: error counts that a script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts from constants unless it is seeded. Its
-sequence is drawn in lanes at once, from states by a matrix (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
+LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts from constants unless it is seeded.
+Lanes of it are drawn at once; a matrix gives their first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runners.readers.output import Output
 
 Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]
-Solved = tuple[int, Output]  # a number of writes that explains an output
+Solved = tuple[int, Output]  # a number of writes, and the output that it explains
 
 #: k (bits of state in use), q and s of each component, as L'Ecuyer calls them.
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
@@ -51,7 +51,7 @@ def _first_states() -> Iterator[Words]:
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """Return a matrix, given as the images of the 64 unit vectors, times each vector."""
+    """Return the product over GF(2) of a matrix, given as the images of the 64 unit vectors, and each vector."""
     result = np.zeros_like(vectors)
     for bit in range(64):
         result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
@@ -106,7 +106,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Keys never written that explain an error count; `accident`: the chance that a wrong explanation would fit."""
+    """Absent keys (in words) that explain an error count; `accident`: the chance that a wrong explanation fits."""
 
     absent: str
     chance: float
@@ -116,7 +116,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield keys that may be absent: those drawn below a fraction of the range or, if false, all above it."""
+    """Yield each guess at the absent keys: in words, a share of the range, and whether draws below it are absent."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -127,7 +127,7 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return which absent keys give exactly `errors` in `requests` draws; `ranges` are the script's, if known."""
+    """Return the absent keys that explain `errors` in `requests` draws, else None; `ranges`: the script's, if known."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
@@ -175,7 +175,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return the ranges that the script in the output's folder draws from: none if it seeds, None without a script."""
+    """Return the ranges that the script in the output's folder draws from; () if it seeds, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -192,7 +192,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for each draw the number of writes after which its key is there; a write draws a key and then a value."""
+    """Return for each draw the number of the write that first writes its key; a write draws a key, then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -203,7 +203,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return the number of writes a thread after which `errors` of `requests` reads find nothing; None without one."""
+    """Return the number of writes a thread after which `errors` of `requests` reads find nothing, if there is one."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
@@ -215,7 +215,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """PUT draws two numbers a request (key and value), GET one: half of what GET asks for were only ever values."""
+    """Yield error counts that follow if PUT draws two numbers a request (key and value) and GET draws one."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output
@@ -255,7 +255,7 @@ def _two_draws(group: Group) -> Iterator[Seen]:
 
 
 def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
-    """Return the outputs that one number of writes explains, of those in the order of that number."""
+    """Return groups of outputs that nearly the same number of writes explains; `solved` is sorted by that number."""
     clusters: list[list[Solved]] = []
     for writes, output in solved:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:

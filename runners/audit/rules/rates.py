@@ -1,4 +1,4 @@
-"""RAT: what was offered, what was achieved, and what latency means then."""
+"""Rules RAT: offered and achieved rates, and what latencies mean where these differ."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runners.readers.tools import TRUEPACE, WRK, WRK2
 QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
 IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
-BURST = 10.0  # p90 over p50, or p99 over p50 squared: requests come evenly, so that much of the run stalled
+BURST = 10.0  # p90 over p50; its square, p99 over p50. Requests come evenly, so much of the run stalled
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
-LEFT_BEHIND = 0.1  # by which what the calibration left behind may miss the longest wait
+LEFT_BEHIND = 0.1  # share by which the calibration's backlog may differ from the longest wait
 ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
 WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but one that waited
@@ -79,7 +79,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
 
 @rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """A shortfall without a queue: nobody waited, so the requests were not sent."""
+    """Yield a shortfall without a queue: no request waited, so the missing ones were not sent."""
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
@@ -101,7 +101,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
 
 @rule("RAT002")
 def _saturation(output: Output) -> Iterator[Seen]:
-    """A queue that grows during the whole run gives latencies spread from nothing to its length at the end."""
+    """Yield latencies of a queue that grew during the run: they spread from nothing to its length at the end."""
     largest = figures.largest_us(output)
     if largest is None or not figures.has_latency(output) or not figures.has_queue(output):
         return
@@ -121,7 +121,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
 
 @rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """A tenth of the requests waits ten times as long as half of them, though the rate was achieved."""
+    """Yield loads that achieved their rate with a p90 of at least ten times p50, or a p99 of a hundred times."""
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
@@ -154,7 +154,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 
 def _began_with(output: Output) -> float | None:
-    """Return the mean of wrk2's calibration where that is ten times the run's, or its backlog is the longest wait."""
+    """Return wrk2's mean latency (us) in its calibration if a backlog or a cold server explains it; else None."""
     known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
@@ -166,7 +166,7 @@ def _began_with(output: Output) -> float | None:
 
 @rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """The offered rate was achieved while wrk2 calibrated, and less than half of it afterwards."""
+    """Yield runs that achieved the offered rate while wrk2 calibrated, and less than half of it afterwards."""
     offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
     if not offered or unrecorded is None or after is None:
         return
@@ -210,7 +210,7 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Yield neighbours: columns of one table, and outputs of one setting in the order of their rates."""
+    """Yield pairs to compare: adjacent columns of a table, and outputs of one setting at consecutive rates."""
     for first, second in pairwise(group):
         if second.report.columns > 1 and second.report.column == first.report.column + 1 and second.path == first.path:
             yield first, second

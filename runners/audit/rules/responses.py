@@ -1,4 +1,4 @@
-"""ERR: what came back. Errors counted as successes, time-outs, and a mixed load that is not mixed."""
+"""Rules ERR: errors that count as successes, time-outs, and a mixed load with requests of one kind alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _errors(output: Output) -> Iterator[Seen]:
 
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Source of wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
+    """Yield socket errors. Source of wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
@@ -77,7 +77,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
-    """Yield each output with the kinds of request that its script's name lists, and bytes a response."""
+    """Yield each output without errors, the kinds of request that its script's name lists, and bytes a response."""
     for output in group:
         requests, size = output.report.requests, figures.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
@@ -87,7 +87,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """A script named after two others (put_get next to put and get) whose responses all have the size of one's."""
+    """Yield mixed loads (script put_get, with put and get in the report) whose responses have one kind's size."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:

@@ -1,4 +1,4 @@
-"""TIM and NET: latencies that are a timer's, not the server's.
+"""Rules TIM and NET: latencies that a timer makes, not the server.
 
 A generator that rounds its waits up to a timer tick sends each request late by an amount that is spread evenly over one
 tick. If the server is much faster, the latency grows linearly with the percentile, from almost nothing to about a tick.
@@ -36,7 +36,7 @@ TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with wha
 class TimerFit:
     """A straight line through a spectrum up to p90; `width_us` is its slope, the width of the uniform range.
 
-    `deviation` is the largest distance from it as a share of the width: the Kolmogorov distance from a uniform
+    `deviation` is the largest distance from the line as a share of the width: the Kolmogorov distance from a uniform
     distribution. There is no p-value: of millions of samples every real distribution differs "significantly".
     """
 
@@ -60,14 +60,14 @@ class TimerFit:
 
 
 def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Fit one kind of a `spectrum` frame; None when fewer than three rows lie below p90."""
+    """Return the line through a `spectrum` frame up to p90; None for several kinds or fewer than three rows there."""
     if spectrum["kind"].nunique() > 1:
         return None
     return straight_line(spectrum["percentile"].to_numpy(float), spectrum["value_us"].to_numpy(float))
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Fit percentiles (0..1) and their latencies; None when fewer than three of them lie below p90."""
+    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for under three points."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
