@@ -117,7 +117,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return workload and both sides of unprofiled loads that match by setting, or if sides have one each by workload."""
+    """Return workload and sides of unprofiled loads that match: of equal settings, or of the only one on each side."""
     left, right = _loads(a), _loads(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
