@@ -285,7 +285,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile may be the instrument's: as by its own floor, or because its rate has no floor."""
+    """Return whether a percentile may be the instrument's: of a late generator, within its floor or without one."""
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True

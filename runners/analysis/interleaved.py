@@ -212,7 +212,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return a latency's row, refused if its higher side is within the instrument floor, or a tail's has no floor."""
+    """Return the row, refused if a latency's higher side is within the instrument floor, or a tail has no floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

@@ -113,7 +113,7 @@ def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
 
 
 FEWEST_BATCHES = 5
-FEWEST_SLOWER = 5  # slower requests for an effective sample size that also limits those of larger values
+FEWEST_SLOWER = 5  # slower requests from which on an effective sample size also limits those of larger values
 TAIL = (1 - CONFIDENCE) / 2
 #: A second makes a percentile if it has more than this share of the slower requests, and without it the value halves.
 MADE_BY = 0.5
@@ -170,7 +170,7 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the variance of a share over that of independent requests, at least 1; NaN if there are too few batches.
+    """Return the design effect of a share, its variance over that of independent requests: 1 or more; NaN if unknown.
 
     The share is that of `over` in `totals`, both numbers of requests by stretch of time. Estimated by batch means and
     extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).

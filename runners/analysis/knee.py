@@ -63,8 +63,8 @@ class Limit(StrEnum):
 class Knee:
     """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was asked.
 
-    `late`: the knee is not bounded from above, since the generator was late there; `ceiling_rps`: the lowest rate above
-    all others at which it was. `confirmed_by`: the longer step that met at `rps`; `refuted_by`: the lowest that missed.
+    `late`: the knee is not bounded from above, since the generator was late at higher rates; `ceiling_rps`: the lowest
+    of these. `confirmed_by`: the longer step that met at `rps`; `refuted_by`: the one that missed at the lowest rate.
     `closed_loop_rps`: infinite where none was measured. `repeated_rps`: the rate of a longer step that missed below the
     interval of the short ones, else NaN.
     """

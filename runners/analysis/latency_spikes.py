@@ -1,9 +1,9 @@
 """Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
 
 A slice of time is slow when its p99 exceeds the median p99 of all slices by five robust standard deviations (F. R.
-Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins when the slowest response was due and
-ends with the slice; spikes that touch are one. The excess of slow responses is their time above this threshold, summed
-up. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
+Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins before its slow slice by the longest
+response of that slice; spikes that touch are one. The excess of slow responses is their time above this threshold,
+summed up. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
 
 
 class Reason(StrEnum):
-    """Why a difference is not compared."""
+    """The reasons why a difference is not compared."""
 
     WITHIN_FLOOR = "within the instrument's floor"
     NO_REFERENCE = "no reference target"

@@ -31,7 +31,7 @@ ACHIEVED, ERRORS = "achieved", "errors"
 
 
 class StepOutcome(StrEnum):
-    """How a rate step ended."""
+    """The outcome of a rate step."""
 
     MET = "met"
     MISSED = "missed"
@@ -97,7 +97,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet the objective, MISSED if the best possible miss it, else the disturber."""
+        """Return MET if the values read meet it, MISSED if the best possible miss it, else STALLED or GENERATOR."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED

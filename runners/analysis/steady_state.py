@@ -38,9 +38,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """Whether a step is steady (None with too few seconds), and from which second of its window on.
+    """The steadiness of a step: `steady` (None with too few seconds), and from which second of its window on.
 
-    `drift`: relative change of the median along its Theil-Sen line; `changing`: signals that never became steady.
+    `drift`: relative change of the median along its Theil-Sen line; `changing`: signals that changed in the second half.
     """
 
     steady: bool | None

@@ -68,7 +68,7 @@ class Unit(StrEnum):
 
 
 class Bound(StrEnum):
-    """How to read a value: as the quantity itself, or as an upper bound of it."""
+    """The way to read a value: as the quantity itself, or as an upper bound of it."""
 
     EXACT = "exact"
     AT_MOST = "at most"
@@ -219,7 +219,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
-    """Turn a function of results and arguments into a function of the arguments that returns an `Answering`."""
+    """Return `answer` as a function of all its arguments but the results, which returns an `Answering`."""
 
     @wraps(answer)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:

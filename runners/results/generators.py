@@ -148,7 +148,7 @@ def began_together(step: Step) -> tuple[bool, float]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile of one load as both generators read it: medians over common rounds, and by how much wrk2's is more."""
+    """A percentile of one load as both generators read it: medians over common rounds, and the excess of wrk2's."""
 
     level: float
     truepace_us: float

@@ -53,7 +53,7 @@ class Judgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Judge the first treatment by each limit in the comparison where it does worst; failed NO_MORE_ERRORS come first."""
+    """Judge the first treatment by each limit where it does worst; a failed NO_MORE_ERRORS comes first."""
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)

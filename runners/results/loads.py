@@ -22,7 +22,7 @@ from runners.results.results import Results
 
 @answering
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
-    """Answer: does the second server's median differ from the first's at one rate? Never no, as one run has no spread."""
+    """Answer: does the second server's median differ from the first's at one rate? Never no: one run has no spread."""
     answers = []
     for workload in workloads:
         pair = [step for name in (first, second) if (step := facts.clean(results.run, name, workload)) is not None]

@@ -66,7 +66,7 @@ class Loop:
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return the rise of a kernel's counter, kept for the whole machine, per request; NaN if it was not recorded."""
+        """Return the rise of a counter of the kernel, for the whole machine, per request; NaN if not recorded."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 

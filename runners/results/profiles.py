@@ -20,7 +20,7 @@ from runners.readers.stacks import batches
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
-PROFILER, MUCH = "profiler", 0.05  # from this share of the samples on, the profiler's own share fails a check
+PROFILER, MUCH = "profiler", 0.05  # above this share of the samples, figures give the profiler's own share
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")

@@ -24,8 +24,8 @@ class Results:
     """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`).
 
     `ladders`: loads at several rates, and searches for a knee; `offered`: those whose rates no search has chosen.
-    `floors`: every generator on a server that does nothing; `stalls`: its readings of a frozen server; `outages`: loads
-    in which a node was killed; `stores`: those filled and then loaded at several rates; `trends`: None unless the run
+    `floors`: generators on a server that does nothing; `stalls`: what they read of a frozen server; `outages`: loads in
+    which a node was killed; `stores`: those filled and then loaded at several rates; `trends`: None unless the run
     looked at the history.
     """
 
