@@ -60,7 +60,7 @@ def quotable(step: Step) -> bool:
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile (0..1) of response times, an upper bound since the generator was late; else None."""
+    """Return a percentile (0..1) as an upper bound, of a step that nothing spoilt but a late generator; else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 

@@ -205,7 +205,7 @@ def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """Return the lowest value whose share of slower requests is not too large for this percentile; NaN if unknown."""
+    """Return the lowest value whose share of slower requests is not significantly above 1 - `level`; NaN if unknown."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:
@@ -219,7 +219,7 @@ def _low(blocks: Blocks, level: float) -> float:
 
 
 def _high(blocks: Blocks, level: float) -> float:
-    """Return the lowest value whose share of slower requests is too small for this percentile; NaN where there is none.
+    """Return the lowest value whose share of slower requests is significantly below 1 - `level`; NaN if there is none.
 
     The effective sample size never rises with the value: the last requests of a stall look independent and are not.
     """
@@ -244,7 +244,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return a recorded percentile (0..1), its interval widened to the effective sample size."""
+    """Return a recorded percentile (0..1) with its interval widened to the effective sample size, if that is known."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded

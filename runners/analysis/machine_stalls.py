@@ -95,7 +95,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 def undisturbed(
     stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[dict[float, float], float]:
-    """Return a load's percentiles in us by level, without the tenths of seconds of stalls, and the share left out."""
+    """Return a load's percentiles in us by level, outside of tenths of a second with stalls, and the share left out."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
@@ -107,7 +107,7 @@ def undisturbed(
 def outside(
     requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[pd.DataFrame, float]:
-    """Return the requests with responses outside of the tenths of seconds of stalls, and the share of time left out."""
+    """Return requests whose responses came in tenths of a second without a stall, and the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)

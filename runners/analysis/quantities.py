@@ -196,7 +196,7 @@ def value_of(step: Step, quantity: Quantity) -> float:
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return the smallest difference of logarithms that histograms and their unit show in a quantity."""
+    """Return the smallest difference of a quantity's logarithms that histograms, and the unit of latencies, resolve."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
 
@@ -223,7 +223,7 @@ def welch(
 
 
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Return the number of starts that would decide a change (a logarithm, `half` its interval); None if unknown."""
+    """Return how many starts would decide a `change` of logarithms with the interval +-`half`; None if unknown."""
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None

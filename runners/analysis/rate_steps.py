@@ -80,7 +80,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> RateStep:
-        """The step with the best values possible without lateness and stalls, which delay requests by their length."""
+        """The step at its best without lateness and stalls: a stall delays a request by no more than its length."""
         least = self.on_time
         if not self.stalled:
             return least
@@ -97,7 +97,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet it, MISSED if the best possible miss it, else STALLED or GENERATOR."""
+        """Return MET if the values read meet it, MISSED if even the best possible don't, else STALLED or GENERATOR."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 class Steadiness:
     """The steadiness of a step: `steady` (None with too few seconds), and from which second of its window on.
 
-    `drift`: relative change of the median along its Theil-Sen line; `changing`: signals that changed in the second half.
+    `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """
 
     steady: bool | None
@@ -263,7 +263,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel's median, by those since the last change of level (oldest first)."""
+    """Return the usual range of the next sentinel, by earlier medians (oldest first) since the last change of level."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

@@ -49,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, its share of the excess without that by chance, the test's p-value, and whether it is believed."""
+    """A cause, its share of the excess above chance, the p-value of its test, and whether it is believed (`named`)."""
 
     cause: Cause
     share: Bounded
@@ -137,7 +137,7 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
 
 
 def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Return how many stops lie in a spike, of those long enough to be seen, and the number of the latter."""
+    """Return how many of the stops that are long enough to be seen lie in a spike, and the number of such stops."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
     for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
@@ -202,7 +202,7 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float = P99) -> dict[str, float] | None:
-    """Return the shares of the tail by cause of the machine's, if the machine made a percentile (0..1); else None.
+    """Return the machine's causes of a percentile (0..1) and their shares of the tail; None unless the machine made it.
 
     The machine made it if it lies above the threshold of spikes and these causes explain half of the excess.
     """

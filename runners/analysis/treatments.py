@@ -91,7 +91,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Return the start of a quantity with one value a treatment, such as CPU time; NaN for treatments without it."""
+    """Return the `Start` of a quantity with one value a treatment, such as CPU time; NaN for treatments without it."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 

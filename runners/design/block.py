@@ -265,7 +265,7 @@ class Interleaved:
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """Return the sessions of a closed loop that warms each treatment; none where no rate has to be chosen by it."""
+        """Return a closed loop that warms each treatment, as sessions to choose the rate by; none if that is known."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         servers = (WarmServer(treatment, self.workload, self.size) for treatment in self.ordered)

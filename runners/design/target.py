@@ -101,7 +101,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return (block's name, workload) for every workload; the name is `get-…` or `put-…`. Raises PlanError as above."""
+    """Return (block's name, workload) for every workload; names are `get-…` or `put-…`. Raises PlanError."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"

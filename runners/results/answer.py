@@ -219,7 +219,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
-    """Return `answer` as a function of all its arguments but the results, which returns an `Answering`."""
+    """Return a function that takes the arguments of `answer` except the results, and returns an `Answering`."""
 
     @wraps(answer)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
@@ -257,7 +257,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Answer a question; inconclusive where the run did not measure its subject, or on too few cores of the server."""
+    """Answer a question: inconclusive if the run did not measure its subject, or its server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)

@@ -201,7 +201,7 @@ def _profiler_share(step: Step) -> Judged:
 
 
 def _quiet(step: Step) -> Judged:
-    """Judge whether other processes and virtual machines left the cores alone during a load."""
+    """Judge whether other processes and other virtual machines used little of the cores during a load."""
     if step.frames["telemetry"].empty:
         return None, None
     foreign_cores, steal_share = counts.used_by_others(step)

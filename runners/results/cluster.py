@@ -135,7 +135,7 @@ def waited(step: Step) -> Waited | None:
 
 
 def lock_waits(run: Run) -> list[Waited]:
-    """Return the waiting in the last profiled load of each treatment, in order."""
+    """Return the waits for locks in the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     return [waits for step in last.values() if (waits := waited(step)) is not None]
 
@@ -152,7 +152,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, in order of its address."""
+    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, in the order of addresses."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -248,7 +248,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return steps and shares of clients between nodes, one for each workload after the changes; empty if one lacks."""
+    """Return the profiled step and the clients' share of each workload after the changes; empty if one is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)

@@ -103,7 +103,7 @@ def parts_differ(
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Return the answer whether a row's direction is one of `yes`; a refused row is inconclusive."""
+    """Return the answer to whether a row's direction is one of `yes`; a refused row is inconclusive."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0

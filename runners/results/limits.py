@@ -64,7 +64,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive unless `inconclusive_passes`, else DONE."""
+    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and that does not pass, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -112,7 +112,7 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return the total number of starts at which the interval would end at the limit; None above MOST_TIMES as many."""
+    """Return the total number of starts at which the interval would end at the limit; None if unknown or too many."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:

@@ -85,7 +85,7 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return the loops of a stage, only those of the given name and number of connections if there are any given."""
+    """Return the loops of a stage, and of one name and one number of connections where these are given."""
     of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
     return [loop for loop in of_stage if connections in (None, loop.connections)]
 

@@ -1,4 +1,4 @@
-"""Whether a cause made the tail of a load, by the attribution of its latency spikes."""
+"""Answers on the causes of a load's tail, by the attribution of its latency spikes."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the trends of `measurements` and `runs` (see readers.history); a machine class has one of its sentinel."""
+    """Return the trends of `measurements` and `runs` (see readers.history); sentinels have one by machine class."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
