@@ -1,1 +1,1 @@
-"""Frames to verdicts, causes and sentences."""
+"""Statistics on the frames of a run: intervals, comparisons, knees, steady states and causes."""

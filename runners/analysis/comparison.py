@@ -1,7 +1,7 @@
-"""What a comparison is, whatever it was made of: interleaved trials, run folders, or outputs of load tools.
+"""The comparison of treatments with a baseline, by interleaved trials, run folders, or outputs of load tools.
 
-The quantities of a side are compared only where at most 0.1 % of its responses failed: a response that fails is none
-that is faster.
+The quantities of a side are compared only where at most 0.1 % of its responses failed: a failed response is no fast
+response.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT
 
-LEAST_COST = 0.01  # a store that is a thousandth larger costs nothing
-LEAST_COUNT = 0.1  # per request: fewer are next to none, however many times those of the baseline
+LEAST_COST = 0.01  # relative change: a smaller one is no cost
+LEAST_COUNT = 0.1  # per request: a smaller difference of counts is no cost, whatever the relative change
 #: Runs of each side without which there is no verdict.
 FEWEST_RUNS = 2
 
 
 class Form(StrEnum):
-    """What was compared: one schedule shared request by request, a closed loop by slices, run folders, or outputs."""
+    """The evidence that was compared: requests interleaved, closed-loop slices interleaved, run folders, or outputs."""
 
     REQUESTS = "requests"
     SLICES = "slices"
@@ -36,7 +36,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The medians in microseconds of one load of each side alone, at one rate: no spread between processes is known."""
+    """The medians in us of one load on each side alone, at one rate; the spread between processes is not known."""
 
     rate_rps: float
     baseline: Bounded
@@ -54,17 +54,17 @@ class Alone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Treatments against a baseline: a row a quantity and treatment, and what must be known with them.
+    """A comparison of treatments with a baseline: one row for each quantity and treatment, and the conditions.
 
-    `margin`: the relative change that would matter. `failed`: by side, the responses of each start or run. `refused`:
-    quantities that are not compared, and why. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: by
-    treatment, loads of the same run that are not interleaved.
+    `margin`: the relative change that would matter. `failed`: by side, (ended, failed) requests of each start or run.
+    `refused`: quantities that are not compared, and why. `rate_rps`: the rate offered to each side, NaN in closed loop.
+    `alone`: by treatment, loads of the same run that are not interleaved.
 
-    Of interleaved trials: `control`, the baseline's second process against its first. `reference`: the values of the
-    server that does nothing. `late`: starts in which the generator was. `without_stalls`: the share of time that the
-    percentile without the machine's stalls leaves out. `carried_over`: by how much a request takes longer after each
-    side. `between_starts`: the share of the primary quantity's variance that lies between starts. `values`: by quantity
-    and side, control included, the value in each start, NaN where it was in none.
+    Of interleaved trials: `control`, the baseline's second process against its first. `reference`: by quantity, the
+    value of the server that does nothing. `late`: starts whose generator was late. `without_stalls`: the share of time
+    left out for the percentile without the machine's stalls. `carried_over`: by server, the relative change of service
+    time after a request to it. `between_starts`: the share of the primary quantity's variance that lies between starts.
+    `values`: by quantity and side, control included, the value in each start, NaN where the side had no part in it.
     """
 
     name: str
@@ -103,22 +103,22 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """What is repeated: starts of interleaved trials, or runs."""
+        """The word for one repeat: `start` of interleaved trials, or `run`."""
         return "start" if self.interleaved else "run"
 
     @property
     def fewest(self) -> int:
-        """Starts, or runs, of each side without which there is no verdict."""
+        """The fewest starts, or runs, of each side for a verdict."""
         return FEWEST_STARTS if self.interleaved else FEWEST_RUNS
 
     @property
     def repeats(self) -> tuple[int, int]:
-        """Starts, or runs, of the baseline and of the first treatment."""
+        """The numbers of starts, or runs, of the baseline and of the first treatment."""
         return len(self.failed.get(self.baseline, ())), len(self.failed.get(self.treatments[0], ()))
 
     @property
     def failing(self) -> dict[str, float]:
-        """Sides of which so many responses fail that nothing else of them is compared, and the share."""
+        """The failed share of each side where it is too large for anything else to be compared."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -141,20 +141,20 @@ class Comparison:
 
     @property
     def leading(self) -> str:
-        """The quantity that leads: the primary one, or CPU per request where the generator was the limit of a rate."""
+        """The quantity to quote first: the primary one, or CPU per request where the generator limited its rate."""
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
     def rows_of(self, quantity: str) -> list[Row]:
-        """Return the rows of a quantity, a treatment each."""
+        """Return the rows of a quantity, one for each treatment."""
         return [row for row in self.rows if row.quantity.name == quantity]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
-        """Return the row of a quantity, of the first treatment unless one is named."""
+        """Return the row of a quantity and a treatment (by default the first), or None."""
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return what a treatment is worse in besides the primary quantity, by more than a trifle."""
+        """Return the rows, except the primary quantity's, in which a treatment is worse by more than a trifle."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -164,7 +164,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU time of all threads where it goes another way than `row`, that of the threads that respond."""
+        """Return the CPU row of all threads if its direction differs from `row`, that of request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
@@ -189,7 +189,7 @@ class Comparison:
         }  # fmt: skip
 
     def failed_json(self) -> dict[str, object]:
-        """Return the responses of each side that ended, and those that failed."""
+        """Return the numbers of ended and failed requests by side, as plain JSON values."""
         return {
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
@@ -197,7 +197,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row, refused where more of the responses of a side failed than may."""
+    """Return the row, refused where more than MOST_FAILED of a side's responses failed."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

@@ -1,4 +1,4 @@
-"""Count what a load offered and achieved, and what failed: no response, or an error status that was not asked for."""
+"""Counts of a load: what it offered and achieved, and its failed requests (no response, or an unexpected status)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Return the achieved over the offered rate, less what wrk2 can't offer while it connects; NaN in closed loop.
+    """Return the achieved over the offered rate; NaN in closed loop.
 
-    Each of its threads opens a connection every 5 ms (wrk.c).
+    Of wrk2's offered rate, what it can't send while each thread opens a connection every 5 ms (wrk.c) is taken off.
     """
     record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
     if record.generator.tool == "wrk2" and elapsed_s > 0:
@@ -64,7 +64,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the whole seconds of a step, in order; a last piece of a second with few requests is left out."""
+    """Return the `intervals` rows of a step's responses, one a second, in order; a partial last one is left out."""
     rows = step.frames["intervals"]
     rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
     rows = rows[rows["count"] > 0]
@@ -75,7 +75,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Requests of a load that ended, and those that failed: unreadable, not connected, too late or refused."""
+    """The ended `requests` of a load, and the numbers that failed, by kind; `refused`: an unexpected error status."""
 
     requests: float
     protocol: float = 0.0
@@ -85,7 +85,7 @@ class Failures:
 
     @property
     def failed(self) -> float:
-        """All that failed; no more than there were, though a response that came too late is counted twice."""
+        """The failed requests, limited to `requests`: a response that came too late may be counted twice."""
         return min(self.requests, self.protocol + self.connection + self.timed_out + self.refused)
 
     @property
@@ -101,7 +101,7 @@ def by_status(step: Step) -> dict[str, int]:
 
 
 def refused_by_status(step: Step) -> dict[str, int]:
-    """Return how many responses had each status that says an error which the workload does not ask for."""
+    """Return the number of responses by error status (400 or above), without those that the workload expects."""
     expected = step.record.expected_status
     return {
         code: count
@@ -111,7 +111,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return the numbers of failed requests of a load."""
+    """Return the numbers of ended and of failed requests of a load."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
@@ -131,15 +131,12 @@ def server_cores(step: Step) -> float:
 
 
 def cpu_us(step: Step) -> float:
-    """Return the CPU time that the server used for a response, in microseconds; NaN if not known."""
+    """Return the server's CPU time per response, in microseconds; NaN if not known."""
     return server_cores(step) / achieved_rps(step) * 1e6 if achieved_rps(step) > 0 else math.nan
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return the cores that other processes kept busy during the load, and the share of all that the host took away.
-
-    NaN where not known.
-    """
+    """Return the cores that other processes kept busy and the share of all cores that the host took; NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -148,18 +145,18 @@ def _mean(step: Step, column: str) -> float:
     return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan
 
 
-#: Requests that ended, and those of them that failed.
+#: The numbers of requests that ended, and of failed ones among them.
 Counts = tuple[int, int]
 
 
 def of_step(step: Step) -> Counts:
-    """Count a load on one server."""
+    """Return the ended and the failed requests of a load on one server."""
     counted = failures(step)
     return int(counted.requests), int(counted.failed)
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Count a load that several servers shared, by the name of each server that was in it."""
+    """Return the ended and the failed requests of a shared load, by server; servers not in the load are left out."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -179,17 +176,17 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the sides of which too many responses failed for anything else to be compared, and their shares."""
+    """Return the failed share of every side where it exceeds MOST_FAILED, so that nothing else may be compared."""
     shares = {name: failed_share(counts) for name, counts in failed.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
 
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Estimate by how much more of the requests to a treatment failed, as a share of 1; NaN where a side has none.
+    """Return the failed share of a treatment minus the baseline's, with its interval; NaN if a side has no requests.
 
-    A side has the counts of its starts, or runs; `paired`: in the same order, and disturbed alike. The difference has
-    the wider of Student's interval over starts, for errors come in bursts, and Newcombe's of all requests together (R.
-    G. Newcombe, 1998, Statistics in Medicine 17, method 10).
+    A side has one count for each of its starts, or runs; `paired`: the two sides' counts belong together by index. The
+    interval is the wider of Student's over starts, since errors come in bursts, and Newcombe's over all requests (R. G.
+    Newcombe, 1998, Statistics in Medicine 17, method 10).
     """
     if paired:
         pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]

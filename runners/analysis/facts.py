@@ -1,4 +1,4 @@
-"""Facts of a step: its latencies as far as they may be quoted, its samples, its line, and its profile as evidence."""
+"""Facts of a step: its latencies as far as they may be quoted, its samples, its line of words, and its profile."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return items by their key, in the order in which they come."""
+    """Return lists of items by key, in the order in which they come."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -54,13 +54,13 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def quotable(step: Step) -> bool:
-    """Return whether all latencies of a step mean anything."""
+    """Return whether all latencies of a step may be quoted, and there are some."""
     latencies = may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL)
     return latencies and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile of the response times that is an upper bound, since the generator was late; else None."""
+    """Return a percentile (0..1) as an upper bound, of a step that nothing spoilt but a late generator; else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
@@ -75,7 +75,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return an upper bound of a percentile in microseconds, whatever the requests without a response; NaN if unknown.
+    """Return the most that a percentile can be in us, whatever requests without a response would take; NaN if unknown.
 
     C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
@@ -94,7 +94,7 @@ def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
 
 
 def _at_least(row: pd.Series) -> bool:
-    """Return whether a percentile is a lower bound; what does not tell is taken for a figure."""
+    """Return whether a percentile is a lower bound; a row that does not tell is taken for an exact value."""
     return not pd.isna(row["at_least"]) and bool(row["at_least"])
 
 
@@ -135,7 +135,7 @@ def engine_name(engine: str) -> str:
 
 
 def title(step: Step) -> str:
-    """Return a step as a reader calls it: RocksDB PUT."""
+    """Return the title of a step for readers, such as RocksDB PUT."""
     return f"{step.record.loop.stage_title or engine_name(step.subject)} {step.workload.upper()}".strip()
 
 
@@ -145,7 +145,7 @@ def only(steps: list[Step]) -> Step | None:
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the measurement without a profiler."""
+    """Return the last load of an engine and workload without a profiler, or None."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
@@ -157,7 +157,7 @@ SHOWN_LEVELS = (0.5, 0.99)
 
 
 def line(step: Step) -> str:
-    """Return rates, percentiles, samples and errors of a load in words, and why what is missing may not be quoted."""
+    """Return a line of words on a load: rates, percentiles, samples and errors, and why some may not be quoted."""
     name = title(step) + (" profiled" if step.profiled else "")
     seen = cause(step)
     if seen in FAILED:
@@ -188,7 +188,7 @@ _WRITES = ("put", FILL)
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the slowest closed loop of writes that a store took, else the last fill of its engine, or None."""
+    """Return the rate of a store's slowest closed loop of writes, else of its engine's last fill, or None."""
     own: list[float] = []
     alike: float | None = None
     for step in steps:
@@ -208,22 +208,22 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 
 def usable_profile(step: Step) -> bool:
-    """Return whether a profile is of the rate that it stands under: of a load that kept it, or a closed loop."""
+    """Return whether a step has a profile that may be quoted for its rate."""
     return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Choose the profiles of an event that a report shows: evidence, and enough of it."""
+    """Return the profiled steps that a report shows for an event: usable, with at least FEWEST_SAMPLES samples."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 
 
 def profile_samples(step: Step, event: str) -> int:
-    """Count the samples of one event."""
+    """Return the number of samples of one event."""
     return int(shares_of(step, event)["samples"].sum())
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Return shares of one event, largest first."""
+    """Return the rows of the `shares` frame of one event, largest share first."""
     rows = step.frames["shares"]
     return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

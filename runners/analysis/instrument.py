@@ -1,8 +1,8 @@
-"""Estimate what the instrument resolves, adds and sees: floors of generators, and a server that was frozen.
+"""Floors of load generators: what they add to latency and can resolve; and what they read of a frozen server.
 
-The method is in docs/0004-resolution.md. Values over rounds are their median, with the order statistics that enclose it
-with 95 % (six rounds; with fewer the smallest and largest). Of requests due every 1/R seconds, those due while a server
-is frozen for F seconds wait F, F - 1/R, …, so R * (F - x) of them wait longer than x.
+The method is in docs/0004-resolution.md. Several rounds are summed up by their median, with the order statistics that
+enclose it with 95 % (from six rounds on; of fewer, the smallest and largest). Of requests due every 1/R seconds, those
+due while a server is frozen for F seconds wait F, F - 1/R, …, so R * (F - x) of them wait longer than x.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENOUGH_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """One generator at one rate (NaN: closed loop) and number of connections, all rounds in their order."""
+    """All rounds of one generator on a server that does nothing, at one rate (NaN: closed loop) and connections."""
 
     tool: str
     connections: int
@@ -55,12 +55,12 @@ class Floor:
         return over_rounds(facts.achieved_rps(step) for step in self.good)
 
     def cpu_s_a_million(self) -> Bounded | None:
-        """Return the CPU time for a million requests over the rounds."""
+        """Return the generator's CPU seconds for a million requests: the median over the rounds with its interval."""
         return over_rounds(value for step in self.good if math.isfinite(value := cpu_s_a_million(step)))
 
 
 def over_rounds(values: Iterable[float]) -> Bounded | None:
-    """Return the median and its interval; None without values."""
+    """Return the median of the values and its interval by order statistics; None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -69,7 +69,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU time for a million requests: of the window where it tells, else of the process."""
+    """Return the generator's CPU seconds for a million requests: in the window, else in its whole process, else NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -83,7 +83,7 @@ def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
-    """Return every generator at every point, in the order of the first round: few connections and low rates first."""
+    """Return a floor for each generator, rate and number of connections; few connections and low rates first."""
 
     def key(step: Step) -> tuple[int, float, str]:
         rate_rps = facts.offered_rps(step)
@@ -98,22 +98,22 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
 
 def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
-    """Return the connections and rates at which there are paced floors."""
+    """Return the pairs of connections and rate of all floors that are no closed loop, each once."""
     return list(dict.fromkeys((floor.connections, floor.rate_rps) for floor in floors if not floor.closed))
 
 
 def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """Return the paced floors of one point by generator."""
+    """Return the floors at one rate and number of connections, by generator."""
     return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the simplest client at a point: the blocking one, else the epoll loop."""
+    """Return the floor of the simplest client with good rounds: the blocking one, else the epoll loop, or None."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return by how much a generator reads more than a reference client, over the rounds that both have."""
+    """Return a generator's percentile less the reference client's in us: the median over the rounds that both have."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -124,10 +124,10 @@ MEDIAN, TAIL = 0.5, 0.99
 
 
 def resolution_us(floor: Step | None, level: float) -> float | None:
-    """Return the smallest difference in the median (`level` 0.5), or in p99, that can be shown against a floor.
+    """Return the smallest difference of medians (`level` 0.5), or of p99, that a floor resolves, in microseconds.
 
-    In microseconds: by how much two measurements differ in 95 of 100 cases, with the floor's whole seconds as repeats.
-    None where the floor tells too little.
+    In 95 of 100 cases two measurements differ by less, with the floor's whole seconds as repeats. It is the timer's
+    tick where the floor shows one, and None where the floor may not be quoted or has too few seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -142,23 +142,23 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Return the straight line through the lower percentiles of a spectrum of response times; None without one."""
+    """Return the straight line that a timer makes of the lower percentiles of response times; None without one."""
     return fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
 
 
 def timer_tick_us(step: Step) -> float | None:
-    """Return the tick by which the generator of a step wakes, in microseconds, where its spectrum shows one."""
+    """Return the timer tick of a step's generator in microseconds; None where its spectrum shows none."""
     line = timer_fit(step.frames["spectrum"])
     return line.width_us if line is not None and line.is_millisecond_timer else None
 
 
-#: Of the shorter freeze. Far from its ends, where rows of a spectrum are dense enough to count between them.
+#: Waits longer than this share of the shortest freeze are counted: there the rows of a spectrum are dense enough.
 LONG_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze, in seconds from the start of the recorded window, of which `length_s` is within it.
+    """One freeze: its begin in seconds of the recorded window, and the part of its length within the window.
 
     `longest_s`: how long its first request waits, at most until the load ends; `at_end`: it lasted longer than the
     load.
@@ -172,7 +172,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """What one generator read of a server that was frozen. `rate_rps` is NaN in closed loop: there is no schedule."""
+    """The latencies that one generator read of a server that was frozen; `rate_rps` is NaN in closed loop."""
 
     tool: str
     rate_rps: float
@@ -184,12 +184,12 @@ class Stall:
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
-        """Return how many requests the schedule makes wait longer than that; NaN in closed loop."""
+        """Return how many requests wait longer than `wait_s` by the schedule; NaN in closed loop."""
         due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
         return self.rate_rps * sum(due_s)
 
     def counted_above(self, wait_s: float) -> float:
-        """Return how many requests took longer, interpolated between rows of the spectrum; NaN without a spectrum."""
+        """Return how many requests took longer than `wait_s`, interpolated in the spectrum; NaN without a spectrum."""
         if not len(self.waits_s):
             return math.nan
         return float(np.interp(wait_s, self.waits_s, self.counts, left=self.requests, right=0.0))
@@ -200,7 +200,7 @@ class Stall:
 
     @property
     def seen_share(self) -> float:
-        """The share of the requests that had to wait long that the generator counts."""
+        """The counted over the expected requests that wait longer than `long_s`; NaN in closed loop."""
         expected = self.expected_above(self.long_s)
         return self.counted_above(self.long_s) / expected if expected > 0 else math.nan
 
@@ -210,7 +210,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """Return what a step's generator read; None where nothing was recorded or the server was not frozen."""
+    """Return what a step's generator read of a frozen server; None without a freeze or recorded latencies."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
@@ -234,26 +234,26 @@ def stall(step: Step) -> Stall | None:
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
-    """Return what the generator of each step with a frozen server read."""
+    """Return what the generators read in those steps whose server was frozen."""
     return [seen for step in steps if (seen := stall(step)) is not None]
 
 
 SAME_RATE = 0.01  # of the load's rate
-THROUGHOUT = 99.9  # the highest percentile at which a generator holds its lateness against the response time
+THROUGHOUT = 99.9  # the highest percentile at which a generator compares its lateness with the response time
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at a load's rate and connections; one of the same workload goes before any other."""
+    """Return the last floor at a load's rate and connections, preferably of the same workload; None without one."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """Return the fixed small load before the campaign; None where there was none or nothing may be quoted of it."""
+    """Return the sentinel, the fixed small load before the campaign; None if it is missing or may not be quoted."""
     return facts.only(_good(steps, SENTINEL))
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """Return a load's own floor; without one a floor on as many connections, at another rate; else the one before."""
+    """Return a load's own floor, else one on as many connections at another rate, else the sentinel, or None."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
@@ -266,13 +266,13 @@ def taken_at(floor: Step, load: Step) -> bool:
 
 
 def kept_up_below(step: Step, level: float) -> float | None:
-    """Return the percentile (0..100) up to which a late generator kept up, where a level (0..1) lies above it."""
+    """Return the percentile (0..100) up to which a late generator kept up; None unless `level` (0..1) lies above it."""
     upto = facts.number(step, "kept_up_to")
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
 def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load is the instrument's own: of a late generator, or within its floor."""
+    """Return whether a percentile of a load may be the instrument's: of a late generator, or within its own floor."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)
@@ -285,7 +285,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile may be the instrument's: within its floor, or without one at its rate."""
+    """Return whether a percentile may be the instrument's: of a late generator, within its floor or without one."""
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
@@ -294,7 +294,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile is not compared with another's. What an instrument adds to two medians cancels."""
+    """Return whether a percentile may not be compared. Medians need no floor: what the instrument adds cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 

@@ -1,8 +1,8 @@
-"""Compare interleaved treatments with their baseline: the ratio of each quantity, with its interval.
+"""Comparisons of interleaved treatments with their baseline: the ratio of each quantity, with its interval.
 
-Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). By request,
-response and service times are those of one shared load, throughput that of a closed loop on each server alone in the
-same start; by slices, throughput is that of each server's slices.
+Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). Where requests
+are interleaved, response and service times come from the shared load, and throughput from a closed loop on each server
+alone in the same start. Where slices are interleaved, throughput comes from the server's own slices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runners.storage.schema import InterleavedRecord, TargetRecord
 
 #: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
 UNFINISHED_JIT = 0.1
-#: What reaches this share of the highest rate that a generator at its limit achieved, was limited by the generator.
+#: A side with this share of the highest rate that a generator at its limit achieved was limited by the generator.
 AT_LIMIT = 0.95
 
 
@@ -56,7 +56,7 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
 
 
 def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
-    """Return the medians of two loads at one rate; None where there are no such loads."""
+    """Return the medians of two loads at one rate; None if a load is missing, may not be quoted or had another rate."""
     if baseline is None or treatment is None:
         return None
     medians = [facts.quoted(step, MEDIAN) for step in (baseline, treatment)]
@@ -67,7 +67,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Compare the treatments of one block by the steps of its starts."""
+    """Return the comparison of one interleaved block from all its steps: shared loads and loads of one server alone."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -163,7 +163,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a row of closed loops with the sides that a generator at its limit made: those about as fast as any."""
+    """Return a throughput's row with sides that the generator limited as lower bounds; refused where both are."""
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -174,7 +174,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row; refused where two processes of the baseline differ from one another by as much."""
+    """Return the row; refused where the control differs too, by an interval that overlaps the row's."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -182,7 +182,7 @@ def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
 
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
-    """Return the row; refused where it is of CPU time that holds unfinished JIT compilation."""
+    """Return the row; refused where it compares CPU time that includes unfinished JIT compilation."""
     sides = (row.treatment, row.baseline)
     cold = [name for name in sides if compiling_us.get(name, 0.0) > UNFINISHED_JIT * cpu_us.get(name, math.inf)]
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
@@ -191,7 +191,7 @@ def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[st
 
 
 def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
-    """Return the CPU microseconds per request of JIT compilation by treatment, the mean of the starts."""
+    """Return the CPU time of JIT compilation per request in microseconds, by treatment: the mean over the starts."""
     jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -204,7 +204,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return the change of a percentile from the server that does nothing to each treatment, if any."""
+    """Return by treatment the relative change of a percentile from the reference target; empty without that target."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -212,7 +212,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused where the higher side lies within the floor, so that the difference may be anything."""
+    """Return the row, refused if a latency's higher side is within the instrument floor, or a tail has no floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -224,7 +224,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return a percentile of the loads alone, by start; empty unless every treatment has one in each of the starts."""
+    """Return a percentile of each server's load alone, by start; empty unless all treatments have one in all starts."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -239,7 +239,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
 
 
 def _cut(start: Start, count: int) -> Start:
-    """Return a start without the server that does nothing, which is the last."""
+    """Return a start with its first `count` treatments, which leaves out the reference target at the end."""
     return Start(start.logs[:count], start.left_out[:, :count])
 
 
@@ -256,7 +256,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return every quantity of one start; response times only where the generator's lateness did not reach them."""
+    """Return the quantities of one start by name; response times only up to where the generator kept up."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
@@ -308,7 +308,7 @@ def _row(
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Return the share of the core that the offered rates take, by what each server reached alone; NaN if not known."""
+    """Return the sum of offered over closed-loop rates, the utilisation of the shared core; NaN if not known."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

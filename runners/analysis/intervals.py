@@ -1,9 +1,9 @@
-"""Bound a count, a difference or a percentile by its 95 % interval, each with its source and what it assumes.
+"""95 % intervals of counts, differences and percentiles.
 
-A percentile counts what is independent (docs/0011-effective-samples.md): the share of requests beyond a value is taken
-in batches of time, its variance over that of independent requests is the design effect, and a value lies within the
-bounds unless exact binomial (Clopper-Pearson) bounds for the effective number exclude it. Dependence beyond a fifth of
-the run is not seen. scipy's `binomtest` takes whole trials only; an effective number of requests is none.
+The interval of a percentile uses the effective sample size (docs/0011-effective-samples.md). The share of requests that
+are slower than a value is taken in batches of time; its variance over that of independent requests is the design
+effect. Bounds are exact binomial ones (Clopper-Pearson) at the effective sample size, which scipy's `binomtest` can't
+take since it is no whole number. Dependence over more than a fifth of the run is not seen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from runners.readers.run import Step, once_a_step
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A value and the bounds of its 95 % interval; NaN where there is none. `at_least`: the value is a lower bound."""
+    """A value with the bounds of its 95 % interval, NaN if unknown. `at_least`: the value itself is a lower bound."""
 
     value: float
     low: float = math.nan
@@ -46,25 +46,25 @@ class Bounded:
 
     @property
     def sign(self) -> int:
-        """The side of zero on which a difference lies: 1 or -1; 0 where it holds zero or is not known to be on one."""
+        """1 where the whole interval lies above zero, -1 where it lies below, else 0."""
         return int(self.low > 0) - int(self.high < 0)
 
     @property
     def as_share(self) -> str:
-        """A share of 1 in words: 26.6 % (24.7-28.6)."""
+        """The value, a share of 1, and its interval in words: 26.6 % (24.7-28.6)."""
         return words.percent_interval(self.value, self.low, self.high)
 
     def less(self, amount: float) -> Bounded:
-        """Return the value and its bounds, less an amount."""
+        """Return the value and its bounds minus `amount`."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
     def apart_from(self, other: Bounded) -> bool:
-        """Return whether the two intervals do not overlap, by the bounds that are known."""
+        """Return whether the two intervals are disjoint, as far as their bounds are known."""
         return self.low > other.high or self.high < other.low
 
 
 class Direction(StrEnum):
-    """On which side of zero a difference lies."""
+    """The side of zero on which a difference lies."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -82,7 +82,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b, of separate measurements, by the method of variance estimates recovery; NaN if not known.
+    """Return a - b of independent measurements by the method of variance estimates recovery; unknown bounds are NaN.
 
     G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
     """
@@ -93,12 +93,12 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int) -> float:
-    """Return half the width of Student's 95 % interval of an estimate, by its variance and degrees of freedom."""
+    """Return half the width of Student's 95 % interval, from an estimate's variance and degrees of freedom."""
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
 
 
 def geometric_mean(values: Sequence[float]) -> Bounded:
-    """Estimate the geometric mean of independent positive values, with Student's interval of their logarithms."""
+    """Return the geometric mean of independent positive values with Student's interval of their logarithms."""
     logs = np.log(values)
     mean, count = float(logs.mean()), len(logs)
     reach = student_reach(float(logs.var(ddof=1)) / count, count - 1) if count > 1 else math.nan
@@ -106,16 +106,16 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how often `chosen` of `keys` equally likely keys occur in `draws` independent draws (binomial)."""
+    """Return how many of `draws` independent draws from `keys` equally likely keys hit `chosen` of them (binomial)."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
 
 
 FEWEST_BATCHES = 5
-FEWEST_SLOWER = 5  # requests from which on their dependence is carried outwards
+FEWEST_SLOWER = 5  # slower requests from which on an effective sample size also limits those of larger values
 TAIL = (1 - CONFIDENCE) / 2
-#: A second makes a percentile when most of what lies beyond it came in that second, and it falls this far without it.
+#: A second makes a percentile if it has more than this share of the slower requests, and without it the value halves.
 MADE_BY = 0.5
 
 Counts = npt.NDArray[np.int64]
@@ -123,7 +123,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Blocks:
-    """Latencies by stretch of time: `counts[i, j]` requests of `values_us[j]` in the stretch that began at `t_s[i]`."""
+    """Latencies by stretch of time: `counts[i, j]` requests took `values_us[j]` in the stretch from `t_s[i]` on."""
 
     t_s: npt.NDArray[np.float64]
     values_us: npt.NDArray[np.float64]
@@ -140,16 +140,16 @@ class Blocks:
 
     @cached_property
     def slower(self) -> Counts:
-        """`slower[i, j]`: requests of a stretch of time that took longer than `values_us[j]`."""
+        """Array whose `[i, j]` is the number of requests of stretch `i` that took longer than `values_us[j]`."""
         return np.asfortranarray(self.totals[:, None] - self.counts.cumsum(axis=1))
 
     @cached_property
     def ranks(self) -> Counts:
-        """How many requests took at most each of `values_us`."""
+        """Array whose `[j]` is the number of requests that took at most `values_us[j]`."""
         return np.asarray(self.counts.sum(axis=0).cumsum())
 
     def index(self, level: float) -> int:
-        """Return the place of a percentile in `values_us`."""
+        """Return the index of a percentile (0..1) in `values_us`."""
         return int(np.searchsorted(self.ranks, rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
@@ -158,7 +158,7 @@ class Blocks:
 
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
-    """Return the response times of a step by stretch of time; None where only percentiles were recorded."""
+    """Return the response times of a step by stretch of time; None where no histograms were recorded."""
     frame = step.frames.get("histograms")
     if frame is None or frame.empty:
         return None
@@ -170,10 +170,10 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return by how much the variance of a share exceeds that of independent requests, 1 or more; NaN if too few.
+    """Return the design effect of a share, its variance over that of independent requests: 1 or more; NaN if unknown.
 
-    `over` of `totals` requests in each stretch of time. Extrapolated to longer batches by the lugsail (D. Vats and J.
-    Flegal, 2022, Biometrika 109).
+    The share is that of `over` in `totals`, both numbers of requests by stretch of time. Estimated by batch means and
+    extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -192,20 +192,20 @@ def design_effect(over: Counts, totals: Counts) -> float:
 
 
 def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
-    """Return the share of requests slower than a value, and how many independent requests would tell as much on it."""
+    """Return the share of requests slower than `values_us[column]`, and the effective sample size of that share."""
     over = blocks.slower[:, column]
     return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.totals)
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a percentile in microseconds by inverted tests; NaN on a side without one."""
+    """Return the 95 % bounds of a percentile (0..1) in microseconds, by inverted binomial tests; NaN where unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """Return the lowest value that does not have more requests beyond it than it could have, were it the percentile."""
+    """Return the lowest value whose share of slower requests is not significantly above 1 - `level`; NaN if unknown."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:
@@ -219,9 +219,9 @@ def _low(blocks: Blocks, level: float) -> float:
 
 
 def _high(blocks: Blocks, level: float) -> float:
-    """Return the lowest value that has fewer beyond it than it could have.
+    """Return the lowest value whose share of slower requests is significantly below 1 - `level`; NaN if there is none.
 
-    The requests beyond never count for more than those before did: the last of a stall look as if they came alone.
+    The effective sample size never rises with the value: the last requests of a stall look independent and are not.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf
@@ -244,7 +244,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return a recorded percentile with the bounds of its effective sample; unchanged without a log."""
+    """Return a recorded percentile (0..1) with its interval widened to the effective sample size, if that is known."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -258,7 +258,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
 
 
 def with_bounds(step: Step) -> Step:
-    """Return a step whose recorded percentiles of response times have the bounds of their effective samples."""
+    """Return a copy of a step in which the percentiles of response times have the intervals of `interval`."""
     rows = step.frames["percentiles"].copy()
     for at, row in rows[rows["kind"] == "response"].iterrows():
         recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return what a percentile is without the one second that makes it, in microseconds; None where no second does."""
+    """Return a percentile in microseconds without the second that makes it (see MADE_BY); None where no second does."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

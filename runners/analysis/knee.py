@@ -1,9 +1,9 @@
-"""Find the knee, the highest rate that meets an objective, by short rate steps, and confirm it by longer ones.
+"""The knee, the highest rate that meets an objective: found by short rate steps and confirmed by longer ones.
 
 The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). The knee of short steps is
-an upper bound: that of longer ones lies at it, or below it by an exponential deviate (DROP), each with the same
-probability. A longer step says on which side of its rate the knee lies, as a Student's t deviate; a closed loop over as
-many connections cuts what lies above it.
+an upper bound: with equal probability that of longer steps equals it, or lies below it by an exponential deviate
+(DROP). A longer step says on which side of its rate the knee lies, but for a deviate of Student's t. No knee lies above
+the rate of a closed loop over as many connections.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from runners.design.objective import Objective
 NEAR = 1.1  # rates this close are one rate for the ends of the range
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
 NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
-LEAST_SPAN = 0.06  # of the logarithm of the rate, that a batch covers at least
-FURTHER = 4.0  # how far beyond the rates that were offered a batch looks for a knee that lies there
+LEAST_SPAN = 0.06  # a batch covers at least so much of the logarithm of the rate
+FURTHER = 4.0  # a batch may look for a knee so many times beyond the rates that were offered
 #: By how much the knee of longer steps lies below that of short ones where it does: mean of the logarithm.
 DROP = 0.3
 #: By how much the capacity of a server differs from longer step to longer step: scale of its logarithm.
 LONG_JITTER = 0.02
-#: What a step shorter than is asked met, a longer one may miss: the same of such a step.
+#: The same scale for a step shorter than is asked, since a longer step may miss what it met.
 SHORTER_JITTER = 0.1
-#: The first longer step goes to no less than this share of the estimate, the second to no more than that.
+#: The first longer step has at least the first of these shares of the estimate, the second at most the second.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: The first lies below what a closed loop reached by so much; after one that missed the next lies at this share of it.
+#: The first longer step has at most BELOW_CLOSED of the closed loop's rate; after a miss the next has LOWER of that.
 BELOW_CLOSED, LOWER = 0.95, 0.8
-#: A step that missed by more than this factor lies far above the knee; the next lies at this share of it.
+#: After a step that missed by more than the factor FAR, the next has the share MUCH_LOWER of its rate.
 FAR, MUCH_LOWER = 3.0, 0.5
-NARROW = 0.03  # a knee between two longer steps so close is not looked for any further
+NARROW = 0.03  # a knee between two longer steps this close is not searched any further
 
 
 class Kind(StrEnum):
@@ -50,7 +50,7 @@ class Kind(StrEnum):
 
 
 class Limit(StrEnum):
-    """The bound of a knee from above."""
+    """The evidence that bounds a knee from above."""
 
     SHORT_STEPS = "short steps"
     LONGER_STEP = "longer step"
@@ -61,12 +61,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee with its 95 % interval; a side that is not known is NaN. `precise`: as narrow as was asked.
+    """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was asked.
 
-    `late`: how far above `low_rps` it lies is not known, since the generator was late wherever more was missed;
-    `ceiling_rps`: from which rate on it was. `confirmed_by`, `refuted_by`: the longer steps that met at `rps`, and that
-    missed at the lowest rate. `closed_loop_rps`: infinite where none was measured. `repeated_rps`: its rate where a
-    longer step missed below the interval of the short ones.
+    `late`: the knee is not bounded from above, since the generator was late at higher rates; `ceiling_rps`: the lowest
+    of these. `confirmed_by`: the longer step that met at `rps`; `refuted_by`: the one that missed at the lowest rate.
+    `closed_loop_rps`: infinite where none was measured. `repeated_rps`: the rate of a longer step that missed below the
+    interval of the short ones, else NaN.
     """
 
     kind: Kind
@@ -84,17 +84,17 @@ class Knee:
 
     @property
     def confirmed(self) -> bool:
-        """Whether a step as long as is asked met the objective at it."""
+        """Whether a step as long as is asked met the objective at the knee."""
         return bool(self.confirmed_by)
 
     @property
     def from_below(self) -> bool:
-        """Whether it is known from below only: what lies above was met, or the generator was late there."""
+        """Whether only a lower bound of the knee is known."""
         return self.kind != Kind.FOUND and words.known(self.low_rps) and not words.known(self.high_rps)
 
     @property
     def from_above(self) -> bool:
-        """Whether it is known from above only."""
+        """Whether only an upper bound of the knee is known."""
         return self.kind == Kind.BELOW
 
     @property
@@ -109,7 +109,7 @@ class Knee:
 
     @property
     def width(self) -> float:
-        """How far the upper end of the interval lies above the lower one, as a share of it."""
+        """The width of the interval as a share of its lower end."""
         return self.high_rps / self.low_rps - 1
 
 
@@ -148,7 +148,7 @@ class Search:
 
     @property
     def refuting(self) -> RateStep | None:
-        """The longer step at the lowest rate that missed."""
+        """The longer step at the lowest rate that missed, or None."""
         return next((step for step in self.longer if self._outcome(step) == StepOutcome.MISSED), None)
 
     @property
@@ -163,12 +163,12 @@ class Search:
 
     @property
     def confirming(self) -> RateStep | None:
-        """The highest step of `met` that is long enough to confirm a knee."""
+        """The step of `met` at the highest rate that is long enough to confirm a knee, or None."""
         return next((step for step in reversed(self.met) if step.length_s >= self.long_s), None)
 
     @property
     def reached_rps(self) -> float:
-        """The most that the same connections achieved: in a closed loop, or in a step that confirms more than that."""
+        """The highest rate that the same connections achieved: in the closed loop, or in a confirming step above it."""
         return max(self.closed_loop_rps, self.confirming.rps if self.confirming else 0.0)
 
     @cached_property
@@ -183,7 +183,7 @@ class Search:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee, which is that of the knee unless it is known from below only."""
+        """The posterior of a lower bound of the knee; that of the knee itself unless only a lower bound is known."""
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(at_least(self.short, self.objective))
@@ -224,7 +224,7 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return a knee no higher than any rate that met the objective below the bounds of it."""
+        """Return the knee, lowered to the highest rate that met below the refuting step and the closed loop."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -236,7 +236,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps, from that of short ones and all that bounds it."""
+        """Return the posterior of the knee of longer steps, from that of short steps and all that bounds the knee."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -254,8 +254,8 @@ class Search:
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
     """Choose the rate of the next longer step; None where no further step would say more.
 
-    Below the knee, lower until one meets, then one just above, then the interval is halved. `tried`: rates and outcomes
-    of the steps before; a disturbed one is repeated once, and then counts as missed.
+    The first rates lie below the knee, ever lower until a step meets; the next just above it; then the interval is
+    halved. `tried`: rates and outcomes of longer steps so far; a disturbed one is repeated once, then counts as a miss.
     """
     rates, short = [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
@@ -348,10 +348,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch within these bounds: over where the knee may lie, or beyond all so far.
+    """Choose the rates of the next batch within the bounds: where the knee is likely, or beyond all rates so far.
 
-    Where the latest start met, or missed, all that it was offered, those before were unlike it: the next rates lie
-    beyond.
+    Where the latest start met (missed) all its rates, earlier starts were unlike it, and the next rates lie above
+    (below) these.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)
@@ -380,12 +380,12 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
 
 
 def rounded_rate(rps: float) -> str:
-    """Return a rate with three digits: 21 400/s."""
+    """Return a rate in words with three digits: 21 400/s."""
     return words.rate(float(f"{rps:.3g}"))
 
 
 def rate_interval(knee: Knee) -> str:
-    """Return the knee with its interval, 21 400/s (20 900-21 900), or the side of it that is known: above 20 900/s."""
+    """Return a knee with its interval in words, 21 400/s (20 900-21 900), or its known bound: above 20 900/s."""
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))

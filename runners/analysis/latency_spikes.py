@@ -1,9 +1,9 @@
-"""Find stretches of time in which responses were slow, and the events on the same clock that can have delayed them.
+"""Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
 
-A slice is slow when its p99 lies above the median of all by five robust standard deviations (F. R. Hampel, 1974,
-J. Am. Stat. Assoc. 69) and by half of it. A spike reaches from when its slow responses were due to when the last one
-came; stretches that touch are one. The excess of slow responses is what they took above that threshold, summed up. An
-event has the longest delay that it can have made as its capacity (docs/0010-tail-attribution.md).
+A slice of time is slow when its p99 exceeds the median p99 of all slices by five robust standard deviations (F. R.
+Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins before its slow slice by the longest
+response of that slice; spikes that touch are one. The excess of slow responses is their time above this threshold,
+summed up. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One stretch: seconds from the start of the window, its slowest response, and the excess of its slow ones."""
+    """One spike: seconds from the start of the window, its slowest response, and the excess of its slow responses."""
 
     begin_s: float
     end_s: float
@@ -42,7 +42,7 @@ class Spike:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The tail of one step. `excess_ms` is that of all slow responses, in spikes or scattered."""
+    """The responses of a step above `threshold_us`: number, excess, spikes. `usual_us`: median p99 of the slices."""
 
     slice_s: float
     length_s: float
@@ -55,21 +55,21 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Counts by slice and bin: `counts[k, b]` responses of about `us[b]` in the slice from k * slice_s."""
+    """Counts by slice and bin: `counts[k, b]` responses took about `us[b]` in the slice from k * slice_s on."""
 
     slice_s: float
     us: Floats
     counts: Floats
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1) of each slice; NaN where no response came."""
+        """Return a percentile (0..1) of each slice in microseconds; NaN where no response came."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
 
     def longest(self) -> Floats:
-        """Return the slowest response of each slice; NaN where there is none."""
+        """Return the slowest response of each slice in microseconds; NaN where there is none."""
         return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
@@ -85,7 +85,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid, widened where slices hold too few responses; None where none is enough."""
+    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if there are too few."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -99,7 +99,7 @@ def grid(slices: pd.DataFrame) -> Grid | None:
 
 
 def find(slices: pd.DataFrame) -> Tail | None:
-    """Return the tail of a step; None when its slices are too few or too thin to have one."""
+    """Return the tail of a step from its `slices` frame; None with too few slices or responses."""
     if (seen := grid(slices)) is None:
         return None
     p99 = seen.at(0.99)
@@ -125,14 +125,14 @@ def find(slices: pd.DataFrame) -> Tail | None:
 
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
-#: How late requests left at most, by tenths of a second: they had their responses later by that at most.
+#: The largest lateness of sends in each tenth of a second: it delayed responses by no more than that.
 LATE = "lateness of the generator"
 #: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
 CROWDED = "serving threads waiting for a core"
 CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
 #: Causes that are neither the server, nor its store, nor its JVM.
 MACHINE = (STALLED, STEAL, FOREIGN, LATE)
-#: Of `activity`: kind, what it is called, and from which share of a core on it counts as an event.
+#: Kinds of `activity`: kind, name of the cause, and the share of a core from which on a sample is an event.
 SHARES = (
     ("jit", "JIT compilation", 0.2),
     ("gc", "concurrent GC", 0.2),
@@ -144,7 +144,7 @@ SHARES = (
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),
 )
-#: Of `events`: kind and what it is called.
+#: Kinds of `events`: kind and name of the cause.
 KINDS = (
     ("flush", "flush"),
     ("compaction", "compaction"),
@@ -160,7 +160,7 @@ FEWEST_EVENT_MS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause and its events. `stops`: while it lasts there is no response, so it must leave a trace."""
+    """One possible cause of delays and its events; `stops`: no response comes while an event lasts."""
 
     name: str
     stops: bool
@@ -179,7 +179,7 @@ def cause(name: str, events: list[tuple[float, float, float]], stops: bool = Fal
 
 
 def causes_of(step: Step) -> list[Cause]:
-    """Return every cause that the step's raw files tell of, those with no event left out."""
+    """Return the causes that have at least one event in the step's raw files."""
     return [cause for cause in (*_stops(step), *_contention(step)) if len(cause)]
 
 
@@ -233,7 +233,7 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return how long threads waited for a core in each sample, behind other processes and behind the server's own."""
+    """Return, by sample, how many ms threads waited for a core behind other processes and behind the server's own."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -248,7 +248,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 def _active(
     rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Return samples with at least that share of a core, neighbours joined; time within `but` is another cause's."""
+    """Return (begin_s, end_s, capacity_ms) of samples above `share` of a core outside of `but`, neighbours joined."""
     stretches: list[tuple[float, float, float]] = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

@@ -1,8 +1,8 @@
-"""Leave out the time in which the machine stalled, by rules that can favour no target (docs/method.md).
+"""Windows of time in which the machine stalled, and latencies without these windows (docs/method.md).
 
-Windows come from the stall witness alone, never from latencies, and are the same for all targets. A stall of length L
-at utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B
-13). Whole tenths of a second that a window touches are dropped. Percentiles have the resolution of the slices, 6 %.
+Windows come from the stall witness alone, never from latencies, so they can favour no target. A stall of length L at
+utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B
+13). Every tenth of a second that a window touches is dropped. Percentiles have the resolution of the slices, 6 %.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from runners.design.block import MOST_UTILISATION
 from runners.readers.run import Step
 from runners.readers.samples import Samples
 
-#: How often the witness wakes: a stall may have begun so long before it was due.
+#: The period of the stall witness: a stall may have begun this much earlier than recorded.
 PERIOD_S = 0.001
-#: Shorter ones are windows only within so many seconds of one that is not, on any core: a stretch of the kernel's work
-#: for a server, without preemption, is as long.
+#: A stall shorter than SHORT_MS counts only within BURST_S of a longer one on any core: the kernel's work for a server,
+#: which is not preempted, takes as long.
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
 SLICE_S = 0.1  # as response times are kept
-#: A sample in which the disk worked for this share of the time: what stalled in it, or in the one before or after,
-#: may have been at work for it. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
+#: From this share of a sample's time on the disk was busy: a stall in that sample or a neighbouring one may be work for
+#: the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
 
 Windows = npt.NDArray[np.float64]
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls without those near to a sample (see readers.activity) in which the disk was busy."""
+    """Return the stalls except those in or next to an `activity` sample (see readers.activity) with a busy disk."""
     disk = activity[activity["kind"] == "disk"]
     disk = disk[disk["busy_ms"] >= DISK_SHARE * 1000 * disk["length_s"]]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
@@ -44,7 +44,7 @@ def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFram
 
 
 def stalls_of(step: Step) -> pd.DataFrame:
-    """Return the stalls of a step that the machine made."""
+    """Return the stalls of a step that the machine made, not work for the disk."""
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
@@ -52,7 +52,7 @@ Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
 
 
 def joined(spans: Iterable[Span]) -> list[list[Span]]:
-    """Group spans, which begin with their begin and end, that overlap or touch, in order."""
+    """Return spans, tuples that start with begin and end, in groups that overlap or touch, in order of time."""
     groups, last = list[list[Span]](), -np.inf
     for span in sorted(spans):
         if span[0] > last:
@@ -63,7 +63,10 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
-    """Join the stalls of all cores, each with its drain: rows of begin and end in seconds, in order, apart."""
+    """Return disjoint windows, rows of begin and end in seconds: stalls of all cores with the time a queue drains in.
+
+    Raises ValueError for a utilisation below 0, or of 1 and above.
+    """
     if not 0 <= utilisation < 1:
         raise ValueError(f"a queue drains at a utilisation from 0 to below 1, not at {utilisation}")
     stalls = _of_bursts(stalls)
@@ -80,7 +83,7 @@ def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
 
 
 def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls without the short ones that no longer one is near to."""
+    """Return the stalls of at least SHORT_MS, and shorter ones within BURST_S of one of those."""
     at_s = stalls["t_s"].to_numpy(float)
     long = (stalls["duration_ms"] >= SHORT_MS).to_numpy(np.bool_)
     long_s = np.concatenate([[-np.inf], np.sort(at_s[long]), [np.inf]])
@@ -92,10 +95,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 def undisturbed(
     stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[dict[float, float], float]:
-    """Return the percentiles (microseconds) of a load's `slices` outside of the stalls' blocks, by level.
-
-    With them comes the share of time left out.
-    """
+    """Return a load's percentiles in us by level, outside of tenths of a second with stalls, and the share left out."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
@@ -107,7 +107,7 @@ def undisturbed(
 def outside(
     requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[pd.DataFrame, float]:
-    """Keep the requests whose responses came outside of the stalls' blocks, and return the share of time left out."""
+    """Return requests whose responses came in tenths of a second without a stall, and the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
@@ -115,7 +115,7 @@ def outside(
 
 
 def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISATION) -> npt.NDArray[np.bool_]:
-    """Mark the blocks that a window touches, of so many from second 0 on."""
+    """Return, for each of the first `blocks` tenths of a second, whether the window of a stall touches it."""
     gone = np.zeros(blocks, dtype=np.bool_)
     for begin, end in windows(stalls, utilisation):
         gone[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True
@@ -123,5 +123,5 @@ def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISA
 
 
 def watched(step: Step) -> bool:
-    """Return whether the witness saw the whole step."""
+    """Return whether the stall witness watched the step."""
     return step.record.witness is not None and bool(step.record.witness.cpus)

@@ -1,8 +1,8 @@
-"""Compare outputs that load tools wrote: what of them may be compared, and how far the files carry it.
+"""Comparisons of the outputs of load tools: which of their figures may be compared, and how precisely.
 
-Loads of one setting are compared; a closed loop never with an open one, nor service time with response time. Runs are
-taken for independent: the interval is Welch's (see quantities.welch), widened by the digits that the tool prints. One
-run of a side has that of sampling alone, by order statistics, and no verdict.
+Only loads of equal settings are compared: never a closed loop with an open one, nor service time with response time.
+The runs of a side are taken for independent: the interval is Welch's (see quantities.welch), widened by the rounding of
+printed digits. With one run a side the interval covers sampling alone, by order statistics, and there is no verdict.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from runners.readers.console_report import ENOUGH_BEYOND, beyond
 from runners.readers.output import Output
 from runners.readers.samples import bound_ranks
 
-SAME = {"offered rate": 0.02, "duration": 0.1}  # settings that differ by less are one; others must be equal
-NEVER = ("loop", "latency")  # what no word of the user makes comparable
-TIMER_LEVEL = 0.9  # up to here a generator's timer shapes the percentiles
+SAME = {"offered rate": 0.02, "duration": 0.1}  # relative difference of equal settings; others must match exactly
+NEVER = ("loop", "latency")  # settings that `--despite` can't allow to differ
+TIMER_LEVEL = 0.9  # wrk2's timer shapes the percentiles up to this one
 RESPONSE_TIME = "response time from the intended start"
 SERVICE_TIME = "service time from the actual send"
-#: Half of the last digit that a tool prints, in microseconds; of the others a thousandth of the value.
+#: Half a unit of the last digit that a tool prints, in microseconds; for any other tool DIGIT, as a share of the value.
 DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5}
 DIGIT = 0.001
-COARSE = 0.05
+COARSE = 0.05  # a larger rounding, as a share of a value, is noted
 _AVERAGED = re.compile(
     r"(?i)\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b"
 )
@@ -45,7 +45,7 @@ RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Loads of one setting, of two sides, and their comparison."""
+    """The outputs of one load on side A and on side B, and their comparison."""
 
     a: tuple[Output, ...]
     b: tuple[Output, ...]
@@ -53,7 +53,7 @@ class Compared:
 
 
 def loop_of(output: Output) -> str | None:
-    """Name the kind of loop; None where the output does not tell."""
+    """Return `closed loop` or `open loop`; None where the output does not tell which it was."""
     if not is_open_loop(output):
         return "closed loop"
     known = output.offered_rps is not None or output.tool in ("wrk2", "vegeta") or output.report.closed_loop is False
@@ -67,7 +67,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the setting of a load, as far as its output tells: None where it does not."""
+    """Return the properties of a load by which outputs are matched; None for one that the output does not tell."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -81,7 +81,7 @@ def setting_of(output: Output) -> Setting:
 
 
 def differing(a: Setting, b: Setting) -> list[str]:
-    """Name the settings that are known of both and differ."""
+    """Return the names of the properties that are known in both settings and differ."""
 
     def differ(name: str, own: float | str, other: float | str) -> bool:
         if isinstance(own, str) or isinstance(other, str):
@@ -93,7 +93,7 @@ def differing(a: Setting, b: Setting) -> list[str]:
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
-    """Group the outputs by their setting: the repeats of each load."""
+    """Return the outputs in groups of equal settings: each group holds the repeats of one load."""
     loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
         own = setting_of(output)
@@ -109,7 +109,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Compare the loads that two sides share. Raises PlanError, naming what differs, where they share none."""
+    """Compare the loads that both sides have; settings in `despite` may differ. Raises PlanError where none matches."""
     unknown = [name for name in despite if name not in setting_of(a[0]) or name in NEVER]
     if unknown:
         known = ", ".join(name for name in setting_of(a[0]) if name not in NEVER)
@@ -188,7 +188,7 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
 
 
 def _latency_refused(output: Output) -> str | None:
-    """Return why no latency of an output is compared; None where latencies are."""
+    """Return why the latencies of an output may not be compared; None where they may."""
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
@@ -234,7 +234,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
-    """Return half of the last printed digit, as a share of the value."""
+    """Return half a unit of the last printed digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -249,7 +249,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield what the outputs do not show, and the differences that the user allowed."""
+    """Yield in words the differences that the user allowed and the limits of what the outputs show."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
         yield f"{name} differs, as was allowed: {_both(first, second, name)}"

@@ -1,4 +1,4 @@
-"""Quantities that are compared, and the change of one from a baseline to a treatment, with both as numbers in words."""
+"""Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runners.readers.run import Step
 ALPHA = 0.05
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
-#: A ratio that may be five times as large as it is tells a direction at most.
+#: Of a rise whose upper bound exceeds this relative change, the lower bound alone is written.
 WIDEST = 4.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Something that is compared, in us, rps, bytes or count; of percentiles the `level` (0..1) and column."""
+    """A quantity to compare, in us, rps, bytes or count; of a percentile also `level` (0..1) and requests' column."""
 
     name: str
     label: str
@@ -44,11 +44,10 @@ class Quantity:
         return self.unit == "us" and "cpu" not in self.name
 
 
-#: CPU time of the threads that do not respond, where they are known (compilers, collectors, flushes, compaction), and
-#: of all.
+#: CPU time of the background threads where known (compilers, collectors, flushes, compaction), and of all threads.
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
-#: What the kernel and the JVM count of a server, over its requests: by the name in the record of a target.
+#: Counters of the kernel and the JVM per request, by their names in the record of a target.
 COUNTED = {
     "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
     "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
@@ -79,12 +78,12 @@ QUANTITIES = {
         Quantity(DISK, "room on the disk", "bytes"),
     )
 }
-#: CPU time where that of the threads that respond is known apart.
+#: CPU time of the request threads, where it is known apart from that of background threads.
 RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
 
 
 class Reason(StrEnum):
-    """Why a difference is not compared."""
+    """The reasons why a difference is not compared."""
 
     WITHIN_FLOOR = "within the instrument's floor"
     NO_REFERENCE = "no reference target"
@@ -99,11 +98,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a difference is not compared, and the side that it is of; empty where it is of both.
+    """One reason why a difference is not compared, and the side that it concerns; empty for both.
 
-    `amounts`: the percentile (0..100) that a late generator kept up to; unsteady seconds; CPU microseconds of
-    unfinished JIT compilation; the failed share; or in how many of how many repeats the machine made the tail.
-    `causes`: of a tail that the machine made, with their shares of it.
+    `amounts`, by reason: the percentile (0..100) that a late generator kept up to; seconds of a load that was never
+    steady; CPU microseconds of JIT compilation; the failed share; the control's relative change; or in how many of how
+    many repeats the machine made the tail. `causes`: those of such a tail, with their shares of it.
     """
 
     reason: Reason
@@ -114,11 +113,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of one treatment against the baseline: their ratio with its 95 % interval, and the direction.
+    """One quantity of one treatment over the baseline's: the ratio with its 95 % interval, and the direction.
 
-    The values are geometric means over so many `starts` (or runs). `spill_over`: of the loads alone, which contradict
-    the shared schedule. `at_most`, `at_least`: sides whose value is a bound, of the instrument's floor or of the
-    generator's limit. `sampled`: the interval is that of the requests of one load, and knows nothing of the next.
+    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is of loads alone, which contradict
+    the shared schedule. `at_most`: sides within the instrument's floor, `at_least`: sides that the generator limited.
+    `sampled`: the interval covers the requests of one load, not the run-to-run variability.
     """
 
     quantity: Quantity
@@ -145,7 +144,7 @@ class Row:
 
     @property
     def decided(self) -> bool:
-        """Whether the treatment differs from the baseline."""
+        """Whether the treatment differs from the baseline, and the difference is not refused."""
         return self.direction in (Direction.HIGHER, Direction.LOWER) and not self.refused
 
     @property
@@ -154,12 +153,12 @@ class Row:
 
     @property
     def better(self) -> bool:
-        """Whether it differs for the better."""
+        """Whether the treatment differs from the baseline for the better."""
         return self.decided and (self.direction == Direction.LOWER) == self.quantity.lower_is_better
 
     @property
     def change(self) -> str:
-        """The relative change with its interval; the nearer bound where the value of a side is a bound itself."""
+        """The relative change with its interval in words; only the nearer bound where a side's value is a bound."""
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
@@ -168,7 +167,7 @@ class Row:
 
     @property
     def pair(self) -> str:
-        """The values of treatment and baseline with their names, each said to be a bound where it is one."""
+        """The names and values of treatment and baseline in words, with `at most` or `at least` where it is a bound."""
         parts = []
         for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
             bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
@@ -189,7 +188,7 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return a quantity of one load; NaN where it is not known, or only a bound of it is."""
+    """Return the value of a quantity in one load; NaN where it is not known, or only a bound of it."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan
@@ -197,7 +196,7 @@ def value_of(step: Step, quantity: Quantity) -> float:
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return the smallest difference that a histogram shows in a quantity, as a logarithm."""
+    """Return the smallest difference of a quantity's logarithms that histograms, and the unit of latencies, resolve."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
 
@@ -205,9 +204,10 @@ def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
 def welch(
     quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
 ) -> Row:
-    """Compare the logarithms of a quantity in two groups of independent runs by Welch's interval (1947, Biometrika 34).
+    """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
 
-    `level`: of a wrong interval; `blur`: by how much logarithms can't be distinguished. One run has no interval.
+    `a`, `b`: logarithms of the quantity; `level`: the share of wrong intervals; `blur`: what their resolution adds to
+    half the width. With one run in a group the bounds are NaN.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -223,7 +223,7 @@ def welch(
 
 
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Return the starts at which half an interval would reach zero from the change, or the margin's nearer end."""
+    """Return how many starts would decide a `change` of logarithms with the interval +-`half`; None if unknown."""
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None
@@ -232,13 +232,13 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
 
 
 def signed(share: float) -> str:
-    """Return a share with its sign: +3.10 %; what is rounded to zero has none."""
+    """Return a share with its sign in words: +3.10 %; a share that rounds to zero has no sign."""
     text = words.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative effect with its interval: +41 % (+33 to +49); the nearer bound where it is open or wide."""
+    """Return a relative change in words: +41 % (+33 to +49), or only the nearer bound where its interval is wide."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"
@@ -252,17 +252,17 @@ def changed(share: float, low: float, high: float) -> str:
 
 
 def at_least(share: float) -> str:
-    """Return a lower bound of a rise: at least 20.0 % higher, at least 12 times the baseline."""
+    """Return a lower bound of a rise in words: at least 20.0 % higher, at least 12 times the baseline."""
     times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{words.percent(share)} higher"
     return f"at least {times}"
 
 
 def factor(times: float) -> str:
-    """Return a large ratio as a factor: 26 times."""
+    """Return a ratio in words: 26 times."""
     return f"{words.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
-    """Return a value in its unit."""
+    """Return a value of a quantity in words, with its unit."""
     units = {"count": words.number, "rps": words.rate, "bytes": words.size}
     return units.get(quantity.unit, words.latency)(value)

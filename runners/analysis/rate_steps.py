@@ -1,8 +1,8 @@
-"""Judge rate steps by an objective: each rate of a ladder, and each short step of a search.
+"""Outcomes of rate steps under an objective: of each rate of a ladder, and of each short step of a knee search.
 
-A disturbed step is known between what was read and the least that would have been read without the disturbance, for a
-late generator or a stall makes it slower and never faster. A load of many seconds is judged outside of the machine's
-stalls, as long as they leave half of its time.
+A late generator or a stall makes responses slower, never faster. So what an undisturbed step would have read lies
+between the values that were read and the least that the disturbance allows. A load of many seconds is judged by the
+time outside of the machine's stalls, if that is at least half of it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from runners.design.objective import Objective
 from runners.readers.requests_log import LEVELS, least_of
 from runners.readers.run import Step
 
-FURTHEST = 3.0  # of an excess from zero: what lies further tells no more
+FURTHEST = 3.0  # an excess is cut off at this distance from zero
 LEAST_SHORTFALL = 0.01
 MOST_LEFT_OUT = 0.5  # of the time of a load that is judged outside of the machine's stalls
 BUSY = (0.98, 0.95, 0.9)  # utilisations of a server near its knee
-LATE_MARGIN = 10.0  # the latest send may be that much later than the 99th percentile
+LATE_MARGIN = 10.0  # largest lateness of a send, where it is not known, as a multiple of the 99th percentile
 ACHIEVED, ERRORS = "achieved", "errors"
 
 
 class StepOutcome(StrEnum):
-    """How a rate step ended."""
+    """The outcome of a rate step."""
 
     MET = "met"
     MISSED = "missed"
-    GENERATOR = "generator"  # it missed, perhaps by its generator's lateness: nothing is said on the server
+    GENERATOR = "generator"  # it missed, perhaps by its generator's lateness
     STALLED = "stalled"  # it missed, perhaps by stalls of the machine
     INVALID = "invalid"  # no measurement at all
 
@@ -45,12 +45,12 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One rate step: offered rate, percentiles by level (infinite where not known), achieved and lost shares of it.
+    """One rate step: its offered rate, percentiles as (level, us), and the achieved and lost shares of that rate.
 
-    `stalled`: share of its time in which a core stalled. `start`: the number of the fresh start of its server.
-    `least_us`, `achieved_most`: what a late generator would have read on time at best; None where it was. `calm_us`:
-    the percentiles outside of the machine's stalls, right for a server that is busy for no larger share of the time
-    than `busy`: a busier one has a longer queue.
+    A latency that is not known is infinite. `stalled`: share of the time in which a core stalled. `start`: number of
+    the server's fresh start. `least_us`, `achieved_most`: the best values that a generator on time could have read;
+    None where it was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
+    utilisation of at most `busy`: the queue of a busier one drains later.
     """
 
     rps: float
@@ -68,19 +68,19 @@ class RateStep:
 
     @property
     def as_read(self) -> RateStep:
-        """The step as if the server had made the generator's lateness."""
+        """The step with the generator's lateness counted as the server's."""
         return replace(self, least_us=None, achieved_most=None)
 
     @property
     def on_time(self) -> RateStep:
-        """The least that a generator on time would have read; the step itself where it was."""
+        """The step with the best values that a generator on time could have read; the same step if it was on time."""
         if self.least_us is None or self.achieved_most is None:
             return self
         return replace(self.as_read, latency_us=self.least_us, achieved=self.achieved_most)
 
     @property
     def undisturbed(self) -> RateStep:
-        """The least that is read without lateness or stalls: these delay a request by no more than their own length."""
+        """The step at its best without lateness and stalls: a stall delays a request by no more than its length."""
         least = self.on_time
         if not self.stalled:
             return least
@@ -89,7 +89,7 @@ class RateStep:
         return replace(least, latency_us=latencies, achieved=min(1.0, least.achieved + self.stalled), stalled=0.0)
 
     def bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return the least and the most that `excess` can be for this step, had nothing disturbed it."""
+        """Return the least and the largest `excess` that this step could have had undisturbed."""
         if self.calm_us:
             calm_us = {**dict(self.latency_us), **dict(self.calm_us)}
             return replace(self, latency_us=tuple(sorted(calm_us.items())), calm_us=()).bounds(objective)
@@ -97,7 +97,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return how the step ended: a disturbed one met what it read, and missed what it would miss undisturbed."""
+        """Return MET if the values read meet it, MISSED if even the best possible don't, else STALLED or GENERATOR."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
@@ -108,13 +108,13 @@ class RateStep:
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
-        """Return the parts of an objective that it missed: `achieved`, percentiles such as `p99`, and `errors`."""
+        """Return the parts of an objective that the step missed: `achieved`, percentiles such as `p99`, `errors`."""
         parts = [ACHIEVED] if self.achieved < objective.achieved else []
         parts += [f"p{level * 100:g}" for level, us in objective.latencies if self.at(level) > us]
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return how far it lies from its objective by the part that is furthest, log(p99 / limit)."""
+        """Return the largest log(value / limit) over the parts of an objective, above 0 if the step missed it."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -129,7 +129,7 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One rate of a ladder or a search: the step there, its outcome, and the load that it is of.
+    """One judged rate of a ladder or a search: the rate step, its outcome, and the load `step` that it is part of.
 
     `late`: it met although the generator was late, so its latencies are upper bounds.
     """
@@ -148,12 +148,12 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether its outcome is the server's."""
+        """Whether the outcome tells something of the server: it met or missed."""
         return self.outcome in DECIDED
 
 
 def points(step: Step, objective: Objective) -> list[Point]:
-    """Judge each rate of a load: one, or each short one of a load whose rate changes."""
+    """Return the judged rates of a load: its one rate, or each short rate step of a sweep; none of an invalid sweep."""
     if step.record.sweep is None:
         return [_whole(step, objective)]
     if step.record.invalid_reasons:
@@ -168,7 +168,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
-    """Judge a short step, by the lateness of its own requests where the log of requests tells it."""
+    """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests where the log has it."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -200,7 +200,7 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return a load to be judged by what the machine's stalls leave of it; where that is too little, as disturbed."""
+    """Return the step with its percentiles outside of the stalls, or marked as stalled if too little time is left."""
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -214,12 +214,12 @@ def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -
 
 
 def start_of(step: Step) -> int:
-    """Return which fresh start of its server a load was on."""
+    """Return the number, from 1, of the fresh start of its server on which a load ran."""
     return step.record.ladder.start if step.record.ladder is not None else 1
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with the least that a generator on time would have read, by the largest lateness of the load."""
+    """Return the step with the values of a generator on time at best: those read less the load's largest lateness."""
     if kept_up(step) is not False:
         return rate_step
     latest_us = facts.number(step, "lag_max_us")
@@ -233,7 +233,7 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
 
 
 def refused_share(step: Step) -> float:
-    """Return the share of the responses whose status is an error that the workload does not ask for."""
+    """Return the share of the responses with an error status that the workload does not expect."""
     completed = facts.number(step, "completed")
     return failures(step).refused / completed if completed > 0 else 0.0
 
@@ -244,9 +244,9 @@ def served_rps(step: Step) -> float:
 
 
 def _lost_share(step: Step, objective: Objective) -> float:
-    """Return the share of the due requests that failed, or had no response beyond those under way.
+    """Return the share of the due requests that failed, or that had no response when the load ended.
 
-    What a late generator has no response to yet is not lost by the server.
+    Requests that may still have been under way don't count, nor any without a response if the generator was late.
     """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s

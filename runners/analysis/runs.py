@@ -1,10 +1,10 @@
-"""Compare run folders: the loads that they share, by what differs between runs of one side.
+"""Comparisons of run folders, by the loads that both sides have.
 
-Runs are compared only where nothing but the setting differs. With two or more runs on each side, what differs between
-runs of one side is the measure (see quantities.welch; Bonferroni over the quantities). With one on each side there is
-no such measure: the difference is given with what the requests of one run tell, which is too little for a verdict.
-A measurement that never became steady, or ended with JIT compilation unfinished, has no percentile of its own; a tail
-that the machine or a late generator made is not the server's. Of repeats more than half of a side's have to be so.
+Runs should differ in the setting alone (see `differing`). With two or more runs a side, intervals follow from the
+run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run a side, they cover the
+sampling of requests alone, and there is no verdict. A percentile is refused where a side's only load never became
+steady or ended with JIT compilation unfinished, and where the machine or a late generator made it in more than half of
+a side's loads.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from runners.analysis.tail_attribution import made
 from runners.readers.run import Run, Step
 from runners.storage.schema import to_document
 
-#: A side of a comparison: what it is called, and its measurements.
+#: A side of a comparison: its name and its loads.
 Side = tuple[str, Sequence[Step]]
 
 
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
-    """Return why a percentile (0..1) of these sides is not compared; empty where it may be."""
+    """Return the reasons why a percentile (0..1) of these sides may not be compared; empty where it may."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
@@ -47,14 +47,14 @@ def _unsteady(side: Side) -> Refusal | None:
 
 
 def _late(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile that lies, in most measurements, above what their generator kept up to."""
+    """Refuse a percentile above the one that the generator kept up to, in more than half of the loads."""
     name, steps = side
     kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
     return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
 
 
 def _machine(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile that the machine made in most measurements."""
+    """Refuse a percentile that the machine made in more than half of the loads."""
     name, steps = side
     causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
     if 2 * len(causes_of) <= len(steps):
@@ -81,7 +81,7 @@ STEP = (
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """A field and its value on each side."""
+    """A field that differs between two runs or loads, with both values."""
 
     field: str
     a: object
@@ -117,7 +117,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return workload and sides of the clean loads that match by setting; where each side has one only, by workload."""
+    """Return workload and sides of unprofiled loads that match: of equal settings, or of the only one on each side."""
     left, right = _loads(a), _loads(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
@@ -132,14 +132,14 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    """Return the loads that are evidence of their latencies, or of responses that failed, by setting and workload."""
+    """Return unprofiled loads with quotable latencies, or with too many failures, by setting and workload."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
     evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
-    """Return every field besides the setting that is not the same in all runs, once."""
+    """Return the fields besides the setting that differ from the first run or load, each once."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
@@ -151,7 +151,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comparison]:
-    """Compare each pair of loads that match; `margin`: the relative change that would matter."""
+    """Return one comparison for each load that both sides have; `margin`: the relative change that would matter."""
     comparisons = []
     for workload, *sides in pairs(a, b):
         (baseline, left), (treatment, right) = sides

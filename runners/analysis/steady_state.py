@@ -1,10 +1,10 @@
-"""Decide from which second on a step is steady, and where a history of figures changed its level.
+"""The steady state of a step, and changes of level in a history of figures.
 
 A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
-Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady once every stretch is like its second
-half, within the noise or 2 %, without a trend (E. Barrett and others, 2017, OOPSLA; H. B. Mann, 1945, Econometrica 13).
-A history is split where the ranks of both sides differ most, if shuffled runs rarely split as well (D. S. Matteson, N.
-A. James, 2014, JASA 109); a machine that drifts slowly gives several small steps where there is a slope.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from where on every stretch has the
+median of the step's second half, within the noise or 2 %, without a trend (E. Barrett and others, 2017, OOPSLA; H. B.
+Mann, 1945, Econometrica 13). A history is split where the ranks of both sides differ most, if a shuffled history rarely
+splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift shows as several small changes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MEDIAN = "median"
 LEVEL = 0.01
 DRIFT = 0.02
 PENALTY = 3.0
-SHORT = 25.0  # seconds: the noise of so few is known badly, and a change has to be larger
+SHORT = 25.0  # seconds: the noise of fewer is estimated badly, so the penalty is at least doubled
 MAD_TO_SIGMA = 1.4826
-SHORTEST, SPIKE = 2, 0.1  # seconds, and share of them: what is gone again so soon is the tail's matter
+SHORTEST, SPIKE = 2, 0.1  # seconds, and share of all seconds: a change that ends sooner is a latency spike
 JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
 
 Floats = npt.NDArray[np.float64]
@@ -38,9 +38,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """`steady` is None when there are too few seconds to tell; `drift`: the share by which the Theil-Sen line moves.
+    """The steadiness of a step: `steady` (None with too few seconds), and from which second of its window on.
 
-    `changing`: the signals that kept changing in the second half.
+    `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """
 
     steady: bool | None
@@ -51,7 +51,7 @@ class Steadiness:
 
 
 def steadiness(step: Step) -> Steadiness:
-    """Decide by its whole seconds whether a step is steady."""
+    """Return whether a step is steady, by the medians, counts and JIT compilation of its whole seconds."""
     seconds = facts.per_second(step)
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
@@ -69,7 +69,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
-    """Return the values by second of each signal that was recorded, and the least change of it that matters."""
+    """Return by name each recorded signal: its value in every second, and the least change of it that matters."""
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
@@ -82,7 +82,7 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
 
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
-    """Return where the level changes: the first index of each stretch but the first."""
+    """Return where the level changes: the first index of each stretch but the first; `least`: a change that matters."""
     count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
     cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
@@ -90,14 +90,14 @@ def change_points(values: Floats, least: float = 0.0) -> list[int]:
 
 
 def _noise(values: Floats, least: float) -> float:
-    """Return the deviation of a second, from its neighbours; at least so much that the least change is one."""
+    """Return the standard deviation of the values from differences of neighbours, and no less than half of `least`."""
     steps = np.abs(np.diff(values))
     sigma = MAD_TO_SIGMA * float(np.median(steps)) / math.sqrt(2) if len(steps) else 0.0
     return max(sigma, least / 2, 1e-9)
 
 
 def _steady_from(values: Floats, least: float) -> int:
-    """Return the first second after which every stretch is like the last half, short spikes left aside."""
+    """Return the index from which on every stretch has the median of the last half, apart from short spikes."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -120,13 +120,13 @@ _END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
-    """Return whether JIT compilation was unfinished when this step ended; False where no sample shows it."""
+    """Return whether JIT compilation was unfinished when this step ended; False where it is not known."""
     cores = compiling_cores(step)
     return cores is not None and cores > SETTLED_CORES
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Return the cores that the JIT compiler used in the step's last second; None where no sample tells."""
+    """Return the cores that the JIT compiler used in the step's last second; None where it was not sampled."""
     activity = step.frames.get("activity")
     if activity is None or activity.empty:
         return None
@@ -149,7 +149,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The level changed before the run at `index`, by `ratio` (95 % interval); chance does so with `p_value`."""
+    """A change of level before the run at `index`: medians before and after, their ratio (95 % interval), p-value."""
 
     index: int
     before: float
@@ -163,8 +163,8 @@ class Change:
 def changes(values: Sequence[float] | Floats) -> list[Change]:
     """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Where nothing changed, a share of CHANGE_LEVEL of all series has some all the same. The interval of a ratio is that
-    of the bootstrap's percentiles.
+    Of series whose level never changed, a share of CHANGE_LEVEL has change points nevertheless. The interval of a ratio
+    is that of the percentile bootstrap.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -195,7 +195,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the range that holds the next figure with 95 % if nothing changed, by logarithms; None of too few figures.
+    """Return the 95 % prediction interval of the next figure, by logarithms; None with fewer than FEWEST_RUNS figures.
 
     G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
     """
@@ -210,7 +210,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
 
 
 def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
-    """Return where the ranks of two parts differ most, and the share of shufflings with a split at least as good."""
+    """Return the index at which the ranks of both parts differ most, and the p-value of that split by permutations."""
     count = len(level)
     if count < FEWEST_RUNS or np.ptp(level) == 0:
         return None, 1.0
@@ -232,7 +232,7 @@ def _gains(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """The median of one sentinel, and the range that so many `earlier` runs make usual; None where too few tell."""
+    """The median of one sentinel, and its usual range by the number `earlier` of runs before; None where not known."""
 
     p50_us: float | None
     usual_us: tuple[float, float] | None
@@ -240,7 +240,7 @@ class Sentinel:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the machine is as usual; None where nothing tells."""
+        """Whether the sentinel's median lies in its usual range; None where either is not known."""
         if self.p50_us is None or self.usual_us is None:
             return None
         return self.usual_us[0] <= self.p50_us <= self.usual_us[1]
@@ -263,12 +263,12 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the range of a next sentinel from those before it (oldest first) since the last change."""
+    """Return the usual range of the next sentinel, by earlier medians (oldest first) since the last change of level."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Compare a sentinel with those of earlier runs on the same class of machine."""
+    """Return a sentinel with its usual range, by medians of earlier runs on the same class of machine, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

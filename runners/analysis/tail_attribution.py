@@ -1,8 +1,9 @@
-"""Decide which causes made a tail: by overlap in time, held against what chance overlaps (docs/0010).
+"""The causes of a tail, by how their events overlap with latency spikes, tested against chance (docs/0010).
 
-Chance is the credit of events shifted around the window (P. Diggle, 1983, *Statistical Analysis of Spatial Point
-Patterns*, section 7), corrected for several causes (S. Holm, 1979, Scand. J. Stat. 6) and taken off the credit (W. S.
-Abbott, 1925, J. Econ. Entomology 18). A stop of the JVM needs no test where half of the long ones left a spike.
+Chance is the credit of the same events shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of
+Spatial Point Patterns*, section 7). p-values are corrected for several causes (S. Holm, 1979, Scand. J. Stat. 6), and
+the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). Stops of the JVM need no test where half
+of the long ones left a spike.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ LEAST_SHARE = 0.005
 
 @once_a_step
 def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a clean measurement's tail; None where its latencies may not be quoted or are too coarse."""
+    """Return the causes of a step's tail; None where its latencies may not be quoted or have too few slices."""
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])
@@ -36,7 +37,7 @@ TOLERANCE_S = 0.05
 LEAST_CREDIT = 0.25
 LEVEL = 0.05
 SHIFTS = 499
-AT_ONCE = 1 << 16  # events at offsets, of which a core's cache holds the numbers
+AT_ONCE = 1 << 16  # events times offsets in one pass: as many as a core's cache holds
 LEAST_TRACED = 0.5
 #: A stop moves the p99 of a slice when it holds up more than a hundredth of its responses; with a margin.
 VISIBLE_PART = 0.02
@@ -48,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One cause, its share of the excess (chance taken off), and whether it is believed."""
+    """A cause, its share of the excess above chance, the p-value of its test, and whether it is believed (`named`)."""
 
     cause: Cause
     share: Bounded
@@ -77,7 +78,7 @@ class Attribution:
 
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
-    """Test every cause of a tail."""
+    """Return the share of every cause in the excess of a tail, and whether it is more than chance."""
     excess = np.array([spike.excess_ms for spike in tail.spikes])
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
     tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
@@ -96,7 +97,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return the credit of each spike at each offset of the events: an array of offsets by spikes, 0 to 1."""
+    """Return the part (0..1) of each spike credited to a cause whose events are shifted: array (offsets, spikes)."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)
@@ -126,7 +127,7 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
-    """Return p of the observed credit, and the share of the whole excess that shifted events are credited with."""
+    """Return the p-value of the observed credit, and the share of the whole excess credited to shifted events."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(credit @ excess)
@@ -136,7 +137,7 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
 
 
 def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Return how many of the stops that are long enough to be seen lie in a spike, and how many there are."""
+    """Return how many of the stops that are long enough to be seen lie in a spike, and the number of such stops."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
     for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
@@ -150,7 +151,7 @@ def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
 
 
 def _holm(tested: dict[str, float]) -> set[str]:
-    """Return the causes whose p stands Holm's correction."""
+    """Return the causes that are significant by Holm's method, given their p-values."""
     passed: set[str] = set()
     for rank, (name, p) in enumerate(sorted(tested.items(), key=lambda item: item[1])):
         if p > LEVEL / (len(tested) - rank):
@@ -160,7 +161,7 @@ def _holm(tested: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return credits that add up to at most 1 in each spike, stops first."""
+    """Return the credits of the named causes, scaled to at most 1 in each spike; stops get theirs first."""
     final: dict[str, Floats] = {}
     left: Floats | None = None
     for group in (named & stops, named - stops):
@@ -176,7 +177,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Return the share of the whole excess with the bounds of resampled spikes (B. Efron, 1979, Ann. Stat. 7)."""
+    """Return a cause's share of the whole excess, bounded by a bootstrap of spikes (B. Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -201,9 +202,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float = P99) -> dict[str, float] | None:
-    """Return the machine's causes of a percentile (0..1) with their shares of the tail, or None.
+    """Return the machine's causes of a percentile (0..1) and their shares of the tail; None unless the machine made it.
 
-    It was the machine's where it lies above the threshold of spikes, and they explain half of the excess.
+    The machine made it if it lies above the threshold of spikes and these causes explain half of the excess.
     """
     value, seen = facts.quoted(step, level), attribution(step)
     if value is None or seen is None or not value.value > seen.tail.threshold_us:

@@ -1,9 +1,9 @@
-"""Compare treatments that shared one schedule, request by request, over several fresh starts of each (docs/method.md).
+"""Effects of treatments that were interleaved over several fresh starts (docs/method.md).
 
 The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
-The residual is pooled over all treatments, and never below what blocks of requests within a start give (grouped
-jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
-`scipy.stats.dunnett` has no blocks). A control, the baseline's second process, has no part in it.
+The residual's variance is pooled over all treatments, and at least that between blocks of requests within a start
+(grouped jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
+`scipy.stats.dunnett` has no blocks). The control, the baseline's second process, does not count among these.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Logarithms of one quantity in one start: `logs` by treatment, `left_out[b]` the same without block b, if any."""
+    """Logarithms of a quantity in one start: `logs[i]` of treatment i, `left_out[b, i]` without block b of requests."""
 
     logs: Floats
     left_out: Floats
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Estimate the variance of a log ratio from the blocks; NaN where there are too few."""
+        """Return the variance of a log ratio by the grouped jackknife; NaN with too few blocks."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -45,7 +45,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A treatment against the baseline: relative change, direction, and the starts that would decide it."""
+    """A treatment against the baseline: relative change, direction, and the number of starts that would decide it."""
 
     treatment: str
     change: Bounded
@@ -67,9 +67,9 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Estimate a percentile (0..1) of each treatment in one start, whole and without each block of requests.
+    """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of them.
 
-    A request that did not complete took longer than any that did; a percentile that falls on one is infinite.
+    A request that did not complete counts as slower than any that did; a percentile that falls on one is infinite.
     """
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
@@ -91,7 +91,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Return a quantity that is read once a start, such as CPU time per request; NaN of treatments that lack it."""
+    """Return the `Start` of a quantity with one value a treatment, such as CPU time; NaN for treatments without it."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 
@@ -102,7 +102,7 @@ def _log_at(ordered: Floats, index: int) -> float:
 
 @cache
 def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
-    """Compute Dunnett's two-sided critical value; `correlation`: that of two effects."""
+    """Return Dunnett's two-sided critical value for so many `treatments`; `correlation`: that of any two effects."""
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
     shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
@@ -116,7 +116,7 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
-    """Return the starts that have a value of the baseline and of another treatment, and no infinite one."""
+    """Return the starts with values of the baseline (index `base`) and another treatment, and without infinite ones."""
     return [
         start
         for start in starts
@@ -134,9 +134,9 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments` names the columns of the starts; NaN of one that was not in a start. `margin`: the relative change that
-    would matter. `most_starts`: where the comparison may end at each start, how many there are at most (see
-    nominal_levels). Raises ValueError where no start is left.
+    `treatments` names the columns of the starts, NaN where one had no part in a start. `margin`: the relative change
+    that would matter. `most_starts`: the most starts of a comparison that may end after any of them (see
+    nominal_levels), else 0. Raises ValueError where no start is usable.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -184,9 +184,9 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects of a shared schedule, replaced by those of loads alone that contradict them.
+    """Return the effects of a shared schedule; one that the loads alone contradict is replaced by theirs.
 
-    Targets that share a core pull each other's response times together. Both are taken for independent.
+    Servers that share a core pull each other's response times together. Both estimates are taken for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
@@ -201,7 +201,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Fit start + treatment: each treatment's effect, their covariance for a variance of one, and the residual's."""
+    """Return the treatments' effects by least squares, their covariance for a unit residual, and its variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -223,9 +223,9 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
 
 
 def carry_over(frame: pd.DataFrame) -> dict[str, float]:
-    """Estimate what a request owes to the target before it: relative change of the service p50 by predecessor.
+    """Return, by server, the relative change of service p50 in requests that follow a request to it.
 
-    Each target follows each equally often, so it is out of every ratio; a large one says that they disturb each other.
+    Every server follows each equally often, so it cancels in ratios; a large change shows that they disturb each other.
     """
     known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
     if known.empty:
@@ -241,13 +241,13 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the error rate spent at this share t of the starts, 2 (1 - Phi(z(alpha/4) / sqrt(t))) a side."""
+    """Return the error rate spent after a share t of the starts: on each side 2 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
 @cache
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
-    """Compute the two-sided level of each look, by its number of starts; the last look is at the most starts.
+    """Return the two-sided significance level of each look at a sequential comparison, by its number of starts.
 
     The error rate is spent by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, Biometrika 70), over the
     joint distribution of the looks (P. Armitage and others, 1969, JRSS A 132); each look takes Student's or Dunnett's
@@ -269,7 +269,7 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:
-            """Return what of each node's cell lies beyond the bound: parts of a cell, so that there is no step."""
+            """Return the part of each node's cell that lies beyond the bound; fractions make the sum continuous."""
             return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))
 
         def excess(bound: float, density: Floats = density, due: float = due) -> float:

@@ -1,9 +1,9 @@
-"""Decide what may be quoted of a load, aspect by aspect, and what speaks against the rest.
+"""The aspects of a load that may be quoted, and the cause where one may not.
 
-Where more than `MOST_FAILED` of the requests failed, only the errors stand. A shortfall has the first cause that holds,
-in the order of `Cause`. A late generator spoils what is counted from the intended start, up to where its lateness
-reaches: a response time above is an upper bound of what one on time would have read, where requests are served in order
-(D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Rate steps and servers of a shared schedule are judged apart.
+Where more than `MOST_FAILED` of the requests failed, only counts may be quoted. A load gets the first cause that holds,
+in the order of `Cause`. A late generator spoils the response times above the percentile that it kept up to: they are
+upper bounds of what a generator on time would have read, where requests are served in order (D. Lindley, 1952, Math.
+Proc. Cambridge Phil. Soc. 48). Errors in sweeps and shared schedules are judged by rate step and by server, not here.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from runners.storage.schema import Ended, StepRecord
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
 STEAL_LIMIT = 0.01  # of all cores
-LEAST_NEXT_TO_OTHERS = 0.5  # of its rate: what else runs on the machine takes no more than half of a core
-GENERATOR_BUSY = 0.9  # of the cores that its threads can use, as the generator itself has it
+LEAST_NEXT_TO_OTHERS = 0.5  # of the offered rate: other processes explain no larger shortfall
+GENERATOR_BUSY = 0.9  # of the cores that its threads can use, by the CPU time that the generator recorded
 MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """What a load can be quoted for. `RATE`: its throughput, also as a share of what was offered."""
+    """The aspects of a load that can be quoted; `RATE`: its throughput, also as a share of the offered rate."""
 
     RATE = "rate"
     MEDIAN = "median"
@@ -40,9 +40,9 @@ class Aspect(enum.Enum):
 
 
 class Cause(enum.Enum):
-    """The reasons why a load may not be quoted, in the order in which they are tested.
+    """The causes for which a load may not be quoted, roughly in the order in which they are tested.
 
-    `HELD_UP`: it fell short, but half of its seconds kept the rate. `LATE`: it got its responses to late requests.
+    `HELD_UP`: it fell short, but half of its seconds kept the rate. `LATE`: it kept the rate, but requests left late.
     """
 
     UNREADABLE = "unreadable"
@@ -66,22 +66,22 @@ _ENDED = {
     Ended.UNREADABLE: Cause.UNREADABLE, Ended.SKIPPED: Cause.SKIPPED, Ended.INTERRUPTED: Cause.INTERRUPTED,
     Ended.DIED: Cause.DEATH,
 }  # fmt: skip
-#: More than MOST_FAILED of the requests failed in this way.
+#: Causes by which more than MOST_FAILED of the requests failed.
 FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
-#: Not the server's doing: a load that it spoilt is worth another try.
+#: Causes that are the machine's: a load that has one is worth another try.
 OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
-#: What no quiet machine changes.
+#: Causes that would remain on a quieter machine.
 _OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
-#: A load with one of these is not as it was planned, and the machine is not the cause.
+#: Causes by which a load is not as it was planned, apart from the machine.
 NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
 _ALL_BUT_COUNTS = frozenset(Aspect) - {Aspect.COUNTS}
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
-#: What a load at another rate than the one that it stands under can't show.
+#: Aspects that a load can't show for an offered rate that it did not achieve.
 _OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
 
 
 def cause(step: Step) -> Cause | None:
-    """Return why a step may not be quoted; None where it may. The rate steps of a sweep are judged apart."""
+    """Return why some aspect of a step may not be quoted; None where all may. Rate steps of a sweep are not judged."""
     seen = _cause(step)
     return Cause.MARKED if seen is None and not step.valid else seen
 
@@ -102,7 +102,7 @@ def _cause(step: Step) -> Cause | None:
 
 
 def _failed(step: Step, most: float) -> Cause | None:
-    """Return how requests failed, where more than this share of them did; else None."""
+    """Return the way in which requests failed if more than the share `most` of them did, else None."""
     seen = failures(step)
     kinds = {
         Cause.PROTOCOL: seen.protocol, Cause.CONNECTION: seen.connection, Cause.TIME_OUT: seen.timed_out,
@@ -125,7 +125,7 @@ def _shortfall(step: Step) -> Cause:
 
 
 def fell_short(step: Step) -> bool:
-    """Return whether the step responded to less than was offered, by its own word or by its figures."""
+    """Return whether a step achieved too little of its offered rate, by its record or by its counts."""
     return step.saturated or achieved_share(step) < LEAST_ACHIEVED
 
 
@@ -136,13 +136,13 @@ def kept_up(step: Step) -> bool | None:
 
 
 def kept_up_to(step: Step) -> float:
-    """Return the level (0..1) up to which a late generator's lateness does not matter; 0 where it does not tell."""
+    """Return the percentile (0..1) up to which a generator's lateness does not matter; 0 where it is not known."""
     percent = number(step, "kept_up_to")
     return percent / 100 if words.known(percent) else 0.0
 
 
 def busy_elsewhere(step: Step) -> bool:
-    """Return whether other processes, or other guests of the host, had much of the processor during a load."""
+    """Return whether other processes, or other guests of the host, used more of the cores than the limits allow."""
     foreign_cores, steal_share = counts.used_by_others(step)
     return foreign_cores > FOREIGN_LIMIT_CORES or steal_share > STEAL_LIMIT
 
@@ -162,35 +162,35 @@ def withheld(step: Step) -> frozenset[Aspect]:
 
 
 def may_quote(step: Step, aspect: Aspect) -> bool:
-    """Return whether a step is evidence for an aspect."""
+    """Return whether an aspect of a step may be quoted."""
     return aspect not in withheld(step)
 
 
 def may_quote_level(step: Step, level: float, kind: str) -> bool:
-    """Return whether a percentile (0..1) of a step may be quoted. Service times count from the send, however late."""
+    """Return whether a percentile (0..1) may be quoted; a late generator does not spoil service times."""
     if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
         return True
     return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))
 
 
 def only_late(step: Step) -> bool:
-    """Return whether nothing speaks against a step but its generator: its rate got its responses all the same."""
+    """Return whether the generator alone speaks against a step, and the offered rate was still achieved."""
     return cause(step) in (Cause.LATE, Cause.GENERATOR) and not fell_short(step)
 
 
 def unusable(step: Step) -> bool:
-    """Return whether a step is evidence for nothing: it did not run to its end, or nothing was recorded."""
+    """Return whether a step is no evidence at all: it did not run to its end, has no response, or is marked invalid."""
     return cause(step) in {*_ENDED.values(), Cause.NO_RESPONSE, Cause.MARKED} or not number(step, "completed") > 0
 
 
 def succeeded(step: Step) -> bool:
-    """Return whether any request had a response that is no error."""
+    """Return whether at least one request succeeded."""
     seen = failures(step)
     return seen.requests > seen.failed
 
 
 def worth_another_try(step: Step) -> bool:
-    """Return whether a load was disturbed by the machine, so that the same load again may say more."""
+    """Return whether the machine disturbed a load, so that it is worth measuring once more."""
     seen = cause(step)
     if seen is Cause.NO_RESPONSE:  # and no failure: the cores may have stalled longer than so short a load lasts
         return True
@@ -201,7 +201,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with what speaks against it, in words; `cause` decides by its numbers."""
+    """Return the record of a new step with `valid`, `saturated` and, in words, the reasons against it filled in."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")
@@ -253,7 +253,7 @@ def why_not(step: Step) -> str:
 
 
 def _achieved(step: Step) -> str:
-    """Return the achieved next to the offered rate, in brackets; empty in a closed loop."""
+    """Return in words, in brackets, the achieved of the offered rate; empty in a closed loop."""
     offered = offered_rps(step)
     return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 
@@ -280,7 +280,7 @@ def disturbance(step: Step) -> str:
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
-    """Return how many requests failed, and how. The first kind is the one that decides."""
+    """Return in words how many requests failed, and how many of them by each kind."""
     counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     noun = "response" if seen is Cause.REFUSED else "request"

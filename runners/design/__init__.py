@@ -1,1 +1,1 @@
-"""What to build and run: experiments, workloads and sizes, as validated values."""
+"""The design of experiments: targets, loads, sessions and blocks, as validated values."""

@@ -1,4 +1,4 @@
-"""Describe the blocks of an experiment: each yields the sessions that it needs, as data."""
+"""The blocks of an experiment, as data: each yields the sessions that it needs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from runners.errors import PlanError
 
 #: The largest share of the server's core that all rates of a shared schedule take together.
 MOST_UTILISATION = 0.5
-#: The most requests per second that they make together: at higher rates the servers disturb each other.
+#: The most requests per second of a shared schedule in all: at higher rates the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
-MOST_AT_ONCE = 2  # compared with a baseline where the servers share a machine with much else
+MOST_AT_ONCE = 2  # treatments in a start besides the baseline, where the servers share a machine with much else
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
-SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of one that all share
+SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of a load that all servers share
 #: Seconds of a slice in closed loop. A burst of the machine's stalls lasts a tenth of a second: slices are shorter than
 #: it, so that all servers share it. Those of writes are longer: a flush then ends in the slice that caused it.
 SLICE_S, WRITES_SLICE_S = 0.02, 0.05
@@ -47,10 +47,10 @@ REFERENCE_TARGET = Setting("noop", "noop")
 
 @dataclass(frozen=True, slots=True)
 class FixedRate:
-    """Load several treatments at one rate: the instrument floor first, then every treatment, clean and again profiled.
+    """Loads of several treatments at one rate: the instrument floor first, then every treatment, clean and profiled.
 
-    `rate_rps` 0: the published rate if the weakest treatment achieves it, else `share` of its closed loop. `cold` is
-    sent first to every new server, on an empty store and without a warm-up. `sessions` replace all that (see `known`).
+    `rate_rps` 0: the published rate if it is at most `share` of the weakest treatment's closed loop, else that share.
+    `cold` is sent first to every new server, on an empty store, not warmed. `sessions` replace all this (see `known`).
     """
 
     name: str
@@ -69,13 +69,13 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
-        """Return a block of these sessions; trials have rates of their own, or are closed loops."""
+        """Return a block of given sessions, whose trials have rates of their own or are closed loops."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop on each treatment; none where the rate is given, or all rates are known."""
+        """Return the sessions of a closed loop on each treatment, to choose the rate by; none where it is known."""
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape, workload = self._shape(PROBE), self.workload
@@ -86,13 +86,13 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the one rate, from what each treatment reached in a closed loop; None where all rates are known."""
+        """Return the rate of all loads, by each treatment's closed-loop rate; None for a block of given sessions."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the floor, then the loads of each treatment, all at this rate; where it is None the known sessions."""
+        """Return the floor's session, then those of each treatment, at this rate; for None the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -120,7 +120,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
-        """Return a comparison of the treatments by one schedule, at a rate that follows from this block's probes."""
+        """Return the block that compares the treatments by one schedule, at a rate that follows from these probes."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -135,10 +135,11 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Load one warm server by each generator in turn while faults happen to it, or by all in each of several rounds.
+    """Loads of one warm server by one generator after the other, while faults happen to it.
 
-    An empty name of a generator stands for the run's own. The rate is `rate_rps`, or where that is 0 `share` of the
-    warm-up's closed loop; generators in `without_rate` send in closed loop. The last fault may outlast the load.
+    With `rounds`, all generators send in each round, in random order. An empty name of a generator stands for the run's
+    own. The rate is `rate_rps`, or if that is 0 `share` of the warm-up's closed loop; generators in `without_rate` send
+    in closed loop. The last fault may outlast the load.
     """
 
     name: str
@@ -205,15 +206,15 @@ class FaultInjection:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """Compare treatments that are up at once, over several fresh starts of each (see runners/docs/method.md).
+    """A comparison of treatments that are up at once, over several fresh starts of each (runners/docs/method.md).
 
-    Each request goes to one of them at a rate, or with `slice_s` one is loaded in closed loop while the others idle.
-    With `control` a second process of the baseline is one of them, by request also a server that does nothing.
-    `rate_rps` is offered to each, 0: all together take half of the core. `at_once` share a start with the baseline, an
-    incomplete block design; 0: all. `primary` decides, `margin` is the relative change that would matter; with `until`
-    the block ends when that is decided. `solo`, `loops`: also loads alone, at the rate and in closed loop. `cold`:
-    names of treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the rate. Raises
-    PlanError.
+    Each request of a load at a rate goes to one server; with `slice_s` one server at a time is loaded in closed loop.
+    `control` adds a second process of the baseline; a load at a rate adds a server that does nothing. Each server gets
+    `rate_rps`; 0: all together use at most half of the core. `at_once` treatments share a start with the baseline (an
+    incomplete block design); 0: all. `primary` decides, `margin` is the relative change that would matter; with `until`
+    the block ends when that is decided. `solo`, `loops`: each server is also loaded alone, at the rate and in closed
+    loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the
+    rate. Raises PlanError for treatments that can't be compared.
     """
 
     name: str
@@ -259,19 +260,19 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing, unless it is one of the treatments; none in closed loop."""
+        """The server that does nothing; None in closed loop, or where it is one of the treatments."""
         known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop on each treatment, warm; none where the rate is given, or none is needed."""
+        """Return a closed loop that warms each treatment, as sessions to choose the rate by; none if that is known."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         servers = (WarmServer(treatment, self.workload, self.size) for treatment in self.ordered)
         return tuple(server.warm_up(self.shape) for server in servers)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate of each treatment, from what each reached in a closed loop; None for a closed loop."""
+        """Return the rate offered to each server, by their closed-loop rates; None for a block in closed loop."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -289,7 +290,7 @@ class Interleaved:
         return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield every start. A treatment takes part in `starts` of them, the baseline in all."""
+        """Yield every start's session: each treatment is in `starts` of them, the baseline in all."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):

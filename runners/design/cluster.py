@@ -1,4 +1,4 @@
-"""Set up a cluster: three nodes of the LSM store in one JVM or a process each, sharded or with copies."""
+"""Settings of clusters: three nodes of the LSM store in one JVM or a process each, sharded or replicated."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PUBLISHED_KEYS = 3_710_000
 OLD_THREADS, NEW_THREADS = 20, 6
 THREADS_A_CORE = 2
 QUEUE = 128
-#: Replicated, a request of the first node is two calls; the blocking client has room for QUEUE of them.
+#: On a replicated cluster each request to the first node makes two calls; the blocking client has room for QUEUE calls.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: The report's state before, each of its changes alone, and its state after. A short size has no time for all.
+#: The server before the report's changes, with each change alone, and with all. A short size has no time for all.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
@@ -25,15 +25,16 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return the threads of a node's pool before and after the changes; before in the published ratio to after."""
+    """Return the threads of a node's pool before and after the changes, in the published ratio, for so many cores."""
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
 
 
 def setting(name: str, cores: int) -> Setting:
-    """Return one of CHANGES or REPLICATED: three nodes of the LSM store in one JVM.
+    """Return the setting of this name, one of CHANGES or REPLICATED: three nodes of the LSM store in one JVM.
 
-    Of CHANGES, a key is on one node and one-nio's blocking client between them; of REPLICATED it is on all.
+    In CHANGES every key is on one node, and nodes call each other by one-nio's blocking client; in REPLICATED every key
+    is on all nodes.
     """
     old, new = threads(cores)
     if name in REPLICATED:
@@ -51,19 +52,19 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def alone(cores: int) -> Setting:
-    """Return one node without the others, otherwise as after the changes."""
+    """Return the setting of one node without a cluster, otherwise as after the changes."""
     return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return a node of a cluster of three processes, with a log, so that a killed node loses nothing."""
+    """Return the setting of a cluster of three processes. With a write-ahead log, a killed node loses nothing."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)
 
 
 def _node(pool: int) -> tuple[str, ...]:
-    """Return the flags of the report's node: a pool with a bounded queue that refuses, and a flush at 1 MiB."""
+    """Return the flags of the report's node: a pool with a bounded queue, no write-ahead log, and a flush at 1 MiB."""
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
     store = (f"{flag}={OLD_LSM[flag]}" for flag in (WAL, FLUSH))
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)

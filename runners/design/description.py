@@ -1,4 +1,4 @@
-"""The form of `target.yaml` as typed records, and its contradictions; errors name line and key."""
+"""The form of `target.yaml` as typed records, and contradictions between its keys; errors name line and key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msgspec import Meta
 from runners.design.yaml_file import Fault, Struct, YamlForm
 
 NAME = r"^[a-z0-9][a-z0-9._-]{0,39}$"
-#: Headers whose value is a secret: only their variable's name may stand in the file.
+#: Headers whose value is a secret: the file may only name the environment variable that holds it.
 SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization", "x-api-key")
 PLACEHOLDERS = ("{key}", "{counter}")
 PORT, DATA, HOST = "{port}", "{data}", "{host}"
@@ -44,7 +44,7 @@ Values = dict[str, str | FromEnvironment]
 
 
 class Ready(Struct, frozen=True):
-    """How a server shows that it is ready; one of `port`, `url`, `line`."""
+    """The sign that a server is ready; one of `port`, `url`, `line`."""
 
     port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
     url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
@@ -54,7 +54,7 @@ class Ready(Struct, frozen=True):
 
 
 class Fill(Struct, frozen=True):
-    """What a server holds before it is measured: requests of a workload, one a key, or what a command puts there."""
+    """The data that a server holds before it is measured, written by a workload's requests, one a key, or a command."""
 
     workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
     keys: Annotated[
@@ -72,7 +72,7 @@ BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
 
 
 class TargetWorkload(Struct, frozen=True):
-    """What is sent: a method, a path template and a body or its size, or a Lua script as wrk runs it."""
+    """The requests of a load: a method, a path template and a body or its size, or a Lua script as wrk runs it."""
 
     method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$", description="in capitals: GET")] = "GET"
     path: Annotated[
@@ -98,7 +98,7 @@ class TargetWorkload(Struct, frozen=True):
 
     @property
     def body_text(self) -> str | None:
-        """The body that stands in the file, as it is sent but for its placeholders; None where none does."""
+        """The body that the file itself gives, with its placeholders; None where it gives none."""
         return self.body if self.json is None else msgspec.json.encode(self.json).decode()
 
 
@@ -166,7 +166,7 @@ NO_ADDRESS = "it has no host, or no port that there can be"
 
 
 def address_of(url: str) -> SplitResult | None:
-    """Split a URL; None without a host, or with a port that there can't be."""
+    """Return the parts of a URL; None without a host, or with an impossible port."""
     try:
         address = urlsplit(url)
         return address if address.hostname and address.port != 0 else None

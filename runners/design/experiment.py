@@ -1,4 +1,4 @@
-"""Describe an experiment (a notebook or a command): title, parameters with their ranges, and the blocks it measures."""
+"""The description of an experiment (a notebook or a command): title, parameters with ranges, blocks to measure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its default fixes the type; `read` checks a text, `kept` returns what a run keeps of it."""
+    """One parameter: its default fixes the type; `read` checks a text, `kept` returns the text that a run keeps."""
 
     name: str
     default: Value
@@ -60,7 +60,7 @@ class Parameter:
         )
 
     def parse(self, value: object) -> Value:
-        """Return `value`, of the right type or its text, as this parameter's type. Raises PlanError."""
+        """Return `value`, or the value that its text stands for. Raises PlanError for a wrong type or out of range."""
         parsed = self._typed(value)
         if self.choices:
             parts = str(parsed).split(",") if self.several else [str(parsed)]
@@ -95,7 +95,7 @@ class Parameter:
 
 
 def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> dict[str, Value]:
-    """Return the values of all parameters, with defaults. Raises PlanError that lists them for an unknown name."""
+    """Return the values of all parameters, given or default. Raises PlanError for an unknown name or a bad value."""
     known = {parameter.name: parameter for parameter in parameters}
     for name in given:
         if name not in known:
@@ -118,7 +118,7 @@ def listed(value: Value) -> tuple[str, ...]:
     return tuple(part for part in str(value).split(",") if part not in ("", "none"))
 
 
-#: Seconds that a report takes, for the progress.
+#: Planned seconds of a report, for the progress.
 REPORT_S = 12.0
 GENERATORS = ("truepace", "wrk2")
 
@@ -157,7 +157,7 @@ LADDER = (
 
 
 def setting_of(text: str) -> Setting:
-    """Read the setting of a text: an engine with its flags, or `target=FILE`. Raises PlanError."""
+    """Read a setting from text: an engine with its flags, or `target=FILE`. Raises PlanError if it can't be read."""
     target = target_of(text)
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
@@ -178,9 +178,9 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the workload of this name, of the lab or of all settings that are targets, which are up at once.
+    """Return the workload of this name: the lab's, or the one that the targets among the settings describe alike.
 
-    Raises PlanError, also for two targets that would listen on one port.
+    Raises PlanError, also for two targets that can't be up at once since they listen on one port.
     """
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
@@ -202,7 +202,7 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
 
 
 class Extent(StrEnum):
-    """What a size can have less of than was published."""
+    """The extents in which a size can be smaller than the published one."""
 
     LENGTH_S = "length of a load"
     DATA_BYTES = "data in the store"
@@ -210,7 +210,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """The extent of a workload here, and the larger one of the published size."""
+    """An extent in which a workload is smaller here than in the published size, with both values."""
 
     extent: Extent
     workload: str
@@ -219,7 +219,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return the longest load at one rate and the largest fill of every workload."""
+    """Return, by extent and workload, the seconds of the longest load at one rate and the bytes of the largest fill."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:
@@ -237,7 +237,7 @@ def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One numbered notebook, or with an empty `notebook` a command."""
+    """An experiment: one numbered notebook, or a command if `notebook` is empty."""
 
     number: str
     notebook: str
@@ -257,11 +257,11 @@ class Experiment:
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
-        """Return how long a run is planned to take: the sum over its trials."""
+        """Return the planned seconds of a run: the sum over its blocks, and the report."""
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return in what a run is smaller than the published size; empty where no report is reproduced."""
+        """Return the extents in which a run is smaller than the published size; empty without a published report."""
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))
@@ -276,7 +276,7 @@ class Experiment:
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """Return checked parameters, with defaults for those not given. Raises PlanError that lists them."""
+        """Return checked parameters, with defaults for those not given. Raises PlanError for an unknown or bad one."""
         if TARGET.name in given and TARGET not in self.parameters:
             cause = "it takes no other servers" if self.notebook else "its server is named by --target"
             remedy = "lab run 01 or 04 -p target=a.yaml, or lab load, knee, profile or compare --target"

@@ -1,4 +1,4 @@
-"""Describe a search for the knee and the ladder of rates around it, as data, and how long each is in a run's size."""
+"""Searches for a knee and ladders of rates around it, as data, with their lengths in a run's size."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from runners.design.session import (
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-#: Seconds of a short step of a search where nothing else is said, and how many of them are one load.
+#: Seconds of a short step of a search by default, and how many short steps are one load.
 SEARCH_STEP_S, BATCH = 0.5, 8
 FEWEST_BATCHES = 2
-#: Longer steps that confirm a knee: so many fit at least, and this share of a larger budget is kept for them.
+#: Steps that confirm a knee: the fewest, their share of a large budget, and the part of their length in the smoke size.
 FEWEST_CONFIRMING, CONFIRMING_SHARE, SMOKE_SHARE = 2, 0.2, 0.1
 #: Between its short steps a server rests at this share of what it reached in a closed loop.
 REST_SHARE = 0.2
-#: Published rates up to here above the knee are offered too; further up a step only tells the length of its queue.
+#: Published rates up to this multiple of the knee are offered too; above it a step only tells the length of its queue.
 MOST_SHARE = 1.3
 _SAME = 0.02  # rates this close are one rate step
 WARM_S = 5.0
@@ -41,12 +41,12 @@ LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known whe
 
 
 def most_again(steps: int) -> int:
-    """Return how many of `steps` rate steps are offered again at most where the generator was late: a third of them."""
+    """Return how many of `steps` rate steps may be repeated because the generator was late: a third, rounded up."""
     return -(-steps // 3)
 
 
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Return the `most` published rates nearest to the knee, up to MOST_SHARE of it or, `beyond`, one above it."""
+    """Return the `most` published rates nearest to the knee, up to MOST_SHARE of it; `beyond`: up to one above it."""
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
     within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
@@ -54,7 +54,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return the rates of a ladder, lowest first: shares of the base to three digits, and the published ones."""
+    """Return the rates of a ladder, lowest first: the published ones, and shares of the base that are not near them."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -69,7 +69,7 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """A server of a search or a ladder: treatment, workload with its fill, and which fresh start of it, from 1.
+    """A server of a search or a ladder: treatment, workload with its fill, and the number of its fresh start, from 1.
 
     With `keep_others` warm servers of earlier sessions stay up.
     """
@@ -90,7 +90,7 @@ class WarmServer:
         return self.session(self._closed(shape))
 
     def closed_loop(self, shape: Shape) -> Session:
-        """Return the same closed loop on the warm server: the most that any load over as many connections achieves."""
+        """Return a short closed loop on the warm server: the most that any load over as many connections achieves."""
         first = self._closed(shape)
         own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
         return self.session(
@@ -98,7 +98,7 @@ class WarmServer:
         )
 
     def session(self, trial: Trial) -> Session:
-        """Return a trial on this server when it is warm."""
+        """Return the session of a trial on this server, which is warmed before."""
         fill, warm_up = self.workload.fill, self._closed(trial.shape)
         return Session(self.treatment, (trial,), fill, warm_up=warm_up, keep_others=self.keep_others)
 
@@ -111,12 +111,12 @@ class WarmServer:
 
 @dataclass(frozen=True, slots=True)
 class KneeSearch:
-    """Search the highest rate that meets an objective, on one warm server, or on several that are up at once.
+    """A search for the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
-    Each load goes through short steps in random order (see analysis.knee), of `shape.duration_s` each; loads on
-    `others` alternate at random. Each server has `minutes`, divided among `starts`; the search ends when each 95 %
-    interval is narrower than `precision`. Then a closed loop and steps of `confirm_s` around each knee confirm it.
-    Raises PlanError.
+    Each load has short steps of `shape.duration_s` in random order (see analysis.knee); the order of the servers' loads
+    is random. Each server has `minutes`, divided among `starts`; the search ends when every 95 % interval is narrower
+    than `precision`. Then a closed loop and steps of `confirm_s` around each knee confirm it. Raises PlanError for too
+    few minutes, an unknown percentile, or no rate between `low_rps` and `high_rps`.
     """
 
     name: str
@@ -161,12 +161,12 @@ class KneeSearch:
 
     @property
     def batch_s(self) -> float:
-        """The planned seconds of one load."""
+        """The planned seconds of one load of BATCH short steps."""
         return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
 
     @property
     def confirm_s(self) -> float:
-        """The seconds of a step that confirms a knee; a tenth in the smoke size, which only tries everything."""
+        """The seconds of a step that confirms a knee; a tenth in the smoke size."""
         return self.objective.sustained_s * (SMOKE_SHARE if self.server.size.name == "smoke" else 1.0)
 
     @property
@@ -182,13 +182,13 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of loads on one server by which a start ends; the first start has one load more."""
+        """Return the seconds of load on one server at which start number `start` ends; the first has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return load number `index`, with its rates in an order that follows from the seed and the number."""
+        """Return load number `index` with its rates in a random order, which follows from seed, server and number."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -215,13 +215,13 @@ class KneeSearch:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """Offer several rates one after the other to one warm server.
+    """Several rates that are offered one after the other to one warm server.
 
-    The rates are `rates`, those that the ladder `like` offered, or `shares` of a base: the knee of `search` or of the
-    search `like`, or without one the closed loop. The `most_published` nearest of the `published` outputs (name, rate)
-    are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
-    repeated with a profiler, and up to a third where the generator was late. Raises PlanError for rates that can't be
-    offered.
+    The rates are `rates`, or those of the ladder `like`, or `shares` of a base: the knee of `search` or of the search
+    `like`, else the rate of the closed loop. The `most_published` nearest of the `published` rates (name of the output,
+    rate) are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
+    repeated with a profiler; up to a third of the steps are repeated where the generator was late. Raises PlanError for
+    rates that can't be offered.
     """
 
     name: str
@@ -252,7 +252,7 @@ class Ladder:
 
     @property
     def ladder(self) -> str:
-        """The ladder's name in the records of its steps: apart from that of the search on the same server."""
+        """The ladder's name in the records of its steps; it differs from that of the search on the same server."""
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
@@ -263,7 +263,7 @@ class Ladder:
         return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
 
     def profiled_sessions(self, rps: float) -> tuple[Session, ...]:
-        """Return the rate step at this rate again for each recording of the profile."""
+        """Return the sessions that repeat the rate step at this rate, one for each recording of the profile."""
         name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
@@ -300,9 +300,8 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
 class AroundTheKnee:
     """The searches and ladders around the knees of one experiment in one size, with the fields of both.
 
-    `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s` are the
-    seconds of a short step, `probe_warmup_s` those before each longer step. The last five fields are an experiment's
-    own.
+    `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s`: seconds of
+    a short step; `probe_warmup_s`: of the warm-up before a longer step. The last five fields are the experiment's own.
     """
 
     knee_minutes: float
@@ -327,12 +326,12 @@ class AroundTheKnee:
         return Shape(connections, 1, self.step_s, self.probe_warmup_s)
 
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
-        """Return a ladder around the knee of a server; a size without shares has the search alone."""
+        """Return the ladder around the knee of a server, or in a size without shares the search alone."""
         search = self._search(name, title, 1, server)
         return search if search and not self.shares else self._ladder(name, title, server, search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """Return one search of several servers, then a ladder around the knee of each, if the size has shares."""
+        """Return one search on several servers and, in a size with shares, a ladder around the knee of each server."""
         search = self._search(name, title, self.starts, *servers)
         ladders = [
             self._ladder(

@@ -1,4 +1,4 @@
-"""Describe a load: which requests are sent and what was published for them, its rate, its connections, its length."""
+"""The description of a load: its requests and the published outputs for them, its rate, connections and length."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from runners.errors import PlanError
 
 FILL_VALUE_BYTES = 120
-#: Writes per second that a plan expects of a store until the run has seen what it takes. For the progress only.
+#: Writes per second that a plan expects of a store until the run has measured them; only for the progress.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-#: GETs of which half are of keys that are not there, so that half of the responses are to be 404.
+#: The workload of GETs of which half read absent keys, so that half of the responses should be 404.
 HALF_ABSENT = "get-half"
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What one load sends: a GET of `path` again and again, or a script with `arguments`.
+    """The requests of one load: a GET of `path` again and again, or a script with `arguments`.
 
     `published` and `published_rates` name console outputs of the report that used it. Before the load the store must
     hold keys 1 to `filled_keys`, which the fill writes 1 + `rewrites` times, by the requests of `fill_with` on a
@@ -43,12 +43,12 @@ class Workload:
 
     @property
     def expected_status(self) -> tuple[str, ...]:
-        """Expected status codes of 400 and above: 404, where every other key that is read is absent."""
+        """Expected status codes of 400 and above: 404 for the workload that reads absent keys."""
         return ("404",) if (self.name, self.script) == (HALF_ABSENT, SCRIPTS / "get_random.lua") else ()
 
     @property
     def fill(self) -> Workload | None:
-        """The workload whose keys are written before the load: this one, if it needs filled keys."""
+        """The workload whose keys are written before the load: this one if it has filled keys, else None."""
         return self if self.filled_keys else None
 
     def fill_s(self, writes_rps: float = FILL_RPS) -> float:
@@ -66,14 +66,14 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """PUT of random keys of a fixed set, so that a store on the heap has room for all of them."""
+    """Return PUTs of random keys from a fixed set, so that a store on the heap has room for all of them."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
-    """GET of random keys of a filled store, and of `absent_keys` more that it does not hold."""
+    """Return GETs of random keys of a filled store, and of `absent_keys` more that it does not hold."""
     return Workload(
         HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
@@ -86,7 +86,7 @@ def random_gets(
 
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
-    """GET of random keys of a filled store, `hot_percent` of the requests to its first `hot_keys`."""
+    """Return GETs of random keys of a filled store, with `hot_percent` % of the requests to its first `hot_keys`."""
     gets, arguments = random_gets(keys, value_bytes, rewrites=rewrites), (str(keys), str(hot_keys), str(hot_percent))
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 
@@ -105,7 +105,7 @@ WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 AROUND_A_LOAD_S = 2.0
 #: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.
 WRK2_CALIBRATION_S, WRK2_CALIBRATION_A_CONNECTION_S = 10.0, 0.005
-#: A warm-up is made of closed loops of so many seconds, and takes at most so many times what is planned for it.
+#: A warm-up is made of closed loops of BURST_S seconds, and takes at most WARM_BOUND times its planned length.
 BURST_S, WARM_BOUND = 2.0, 1.6
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be compared:
 #: it tells a machine that is not as usual.
@@ -114,15 +114,15 @@ SENTINEL = "sentinel"
 NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS, SENTINEL_WARMUP_S, SENTINEL_S = 2_000.0, 1.0, 3.0
 SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-#: The share of a closed loop that is offered. Above it a stall of milliseconds becomes a queue that empties slowly, and
-#: the tail is that of the stalls.
+#: The share of a closed loop's rate that is offered. Above it a stall of milliseconds leaves a queue that drains
+#: slowly, and stalls make the tail.
 STABLE_SHARE = 0.50
 ROUND_TO_RPS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Connections, threads and seconds of a load; None where something else says them. Raises PlanError."""
+    """Connections, threads and length of a load. Raises PlanError for more threads than connections."""
 
     connections: int = 1
     threads: int = 1
@@ -150,7 +150,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return one rate for all engines: the published one where that is at most `share` of the weakest, else it."""
+    """Return the given rate, else one for all engines: the published, lowered to `share` of the weakest one's rate."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
@@ -165,10 +165,9 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How long loads last, in seconds; `floor_s` is for the load of a server that does nothing.
+    """The lengths of loads in seconds; `floor_s`: of the load on a server that does nothing.
 
-    Treatments that are compared have `starts` fresh starts, and by slices every server has `duration_s` of a start's
-    load.
+    Compared treatments have `starts` fresh starts. In a load by slices every server is loaded for `duration_s`.
     """
 
     name: str
@@ -179,11 +178,11 @@ class Size:
     starts: int = 1
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
-        """Return a load of this length, by slices as many times that length as servers share it."""
+        """Return the shape of a load of this length; `servers`: how many share it by slices, which makes it longer."""
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 
-#: What was published, in an hour: its rates, connections, keys and values, each load a minute long.
+#: The size of what was published, in an hour: its rates, connections, keys and values, each load a minute long.
 PUBLISHED = "published"
 SIZES = {
     size.name: size

@@ -1,4 +1,4 @@
-"""Describe limits: of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and an end (`p50+-2%`)."""
+"""Limits of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and the end of a comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of response-time percentiles (level, us), least share achieved, largest share without 2xx or 3xx."""
+    """Upper limits (level, us) of response times, the least achieved share, the largest share of failed requests."""
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
     achieved: float = LEAST_ACHIEVED
@@ -33,7 +33,7 @@ class Objective:
 
     @classmethod
     def parse(cls, text: str) -> Objective:
-        """Read the short form. Raises PlanError that names the part which can't be read."""
+        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError that names the wrong part."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
         for part in map(_plain, text.split(",")):
@@ -54,12 +54,12 @@ class Objective:
 
     @property
     def sustained_s(self) -> float:
-        """The seconds for which a rate must meet it to be confirmed: many times the longest response time allowed."""
+        """The seconds for which a rate must meet it to be confirmed: ten times the longest limit, and at least 10 s."""
         return max(LEAST_SUSTAINED_S, PERIODS * max((us for _, us in self.latencies), default=0.0) / 1e6)
 
     @property
     def text(self) -> str:
-        """The short form."""
+        """The short form, as `parse` reads it."""
         parts = []
         for level, limit_us in self.latencies:
             scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if limit_us >= s or u == "us")
@@ -68,7 +68,7 @@ class Objective:
         return ",".join([*parts, f"achieved>={self.achieved * 100:.6g}%", errors])
 
 
-#: Limits the achieved rate alone, whatever the latencies. A refusal is a failed response.
+#: An objective on the achieved rate and errors alone, whatever the latencies.
 ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
 
@@ -78,7 +78,7 @@ MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-#: What may decide a comparison, by the names that a user gives; a limit may also be of errors.
+#: Quantities that may decide a comparison, by the names that a user gives; limits may also be of errors.
 PRIMARIES = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
     "cpu": CPU, "throughput": THROUGHPUT,
@@ -105,7 +105,7 @@ class LoadLimit:
 
     @classmethod
     def parse(cls, text: str) -> LoadLimit:
-        """Read one limit as `lab load --fail-on` has it. Raises PlanError."""
+        """Read one limit of `lab load --fail-on`. Raises PlanError for other texts, and for unknown percentiles."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -116,7 +116,7 @@ class LoadLimit:
 
     @classmethod
     def read(cls, part: str) -> LoadLimit | None:
-        """Read one part of an objective, in small letters and without blanks; None where it is none."""
+        """Read one part of an objective, in small letters and without blanks; None where it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
             return cls(part, round(level, 6), most_us)
@@ -128,7 +128,7 @@ class LoadLimit:
 
 
 class Outcome(StrEnum):
-    """Whether a limit is kept."""
+    """The outcome of a limit: kept, broken, or not known."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -137,7 +137,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The relative change (of errors the difference of shares) from which on a comparison fails."""
+    """The relative change of a quantity, or the difference in the share of errors, above which a comparison fails."""
 
     quantity: str
     above: bool
@@ -146,7 +146,7 @@ class ChangeLimit:
 
     @classmethod
     def parse(cls, text: str) -> ChangeLimit:
-        """Read a limit of a command line. Raises PlanError for a malformed one, or one that always or never fails."""
+        """Read a limit such as `p99>+10%`. Raises PlanError for a malformed one, or one that always or never fails."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
         if match is None:
@@ -177,7 +177,7 @@ class Until:
 
     @classmethod
     def parse(cls, text: str) -> Until | None:
-        """Read `p50+-2%`; None for an empty text. Raises PlanError."""
+        """Read a text such as `p50+-2%`; None for an empty text. Raises PlanError if it can't be read."""
         if not text:
             return None
         match = _UNTIL.fullmatch(_plain(text))

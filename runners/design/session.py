@@ -1,4 +1,4 @@
-"""Describe the loads of one server or several: the trials of a session, as data."""
+"""Sessions as data: the trials of one server, or of several servers that are up at once."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _AROUND_S = {
     PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5, PAIRED: 0.75,
 }  # fmt: skip
-#: What a profile may be of. Locks have a recording of their own: it cost up to 37.5 % of the samples of another.
+#: Events that can be profiled. Locks have a recording of their own: they cost another one up to 37.5 % of its samples.
 EVENTS = ("cpu", "alloc", "lock")
 LOCK = "lock"
 #: A profiled load is as long as the clean one, but no longer than this.
 MOST_PROFILED_S = 30.0
-#: Planned for loads that end after a number of requests.
+#: The rate that is planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
 
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Return the items in the random order of a seed; every random order outside the generator is drawn here."""
+    """Return the items in the random order of a seed; every random order outside of the generator is drawn here."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)
@@ -82,7 +82,7 @@ class ClosedLoop:
 
     @property
     def expected_status(self) -> tuple[str, ...]:
-        """Expected status codes of 400 and above: 404, where keys are read that the store does not hold."""
+        """Expected status codes of 400 and above: 404 if keys are read that the store does not hold."""
         return ("404",) if 0 < self.held_keys < self.drawn_keys else ()
 
 
@@ -104,15 +104,15 @@ class Sweep:
 
     @property
     def parts_rps(self) -> tuple[float, ...]:
-        """The rates of the load, of every half step."""
+        """The offered rate of every half step, in order: twice that of a step, then that of the rest."""
         return tuple(part for rps in self.rates for part in (rps, rps, self.rest_rps))
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One load: what is sent, at which rate (None: closed loop), for how long, and which events are profiled.
+    """One load: its workload, its rate (None: closed loop), its connections and length, and the events to profile.
 
-    `generator` and `label` may be empty: the run's generator, and the names of treatment and workload. A trial of the
+    An empty `generator` stands for the run's, an empty `label` for the names of treatment and workload. A trial of the
     role FILL must write as many keys as its shape has requests. With `sweep`, `rate` is the mean of its rates.
     """
 
@@ -152,7 +152,7 @@ class Trial:
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
-    """Return a load under this name with a profiler, once for each recording that its events take."""
+    """Return the load with a profiler, under this name: once for locks and once for all other events, if asked for."""
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
     others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
     recordings = ((name, others), (f"{name}-locks", locks))
@@ -160,7 +160,7 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
 
 
 class _Specified:
-    """What is planned as data, known by its hash: trials of equal specification need not be measured twice."""
+    """A plan as data, identified by its hash: trials of equal specification need not be measured twice."""
 
     __slots__ = ()
 
@@ -174,9 +174,9 @@ class _Specified:
 class Session(_Specified):
     """One server and the trials that share it.
 
-    `fill` is written first; with `restart` the server is started again after it. Sessions in a row that differ in their
-    trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of earlier
-    sessions stay up. `heads`: how many responses of another server are read one by one before, and their heads kept.
+    `fill` is written first; with `restart` the server is started again after it. Successive sessions that differ in
+    their trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of earlier
+    sessions stay up. `heads`: how many responses of a separate start are read one by one before, to record their heads.
     """
 
     treatment: Setting
@@ -197,7 +197,7 @@ class Session(_Specified):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, its closed loop and its load alone; a `cold` one is not warmed."""
+    """One server of a shared schedule, with its closed loop `alone` and its load `solo`; a `cold` one is not warmed."""
 
     treatment: Setting
     workload: Workload
@@ -214,10 +214,10 @@ class Member:
 class SharedSession(_Specified):
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
-    `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: one
-    server is loaded for so long while the others idle; 0: each request goes to one of them. `reference` names the
-    member that does nothing, at the same rate: at a quarter of it, its caches were cold and its median above that of a
-    store.
+    `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: seconds
+    for which one server is loaded while the others idle; 0: each request goes to one of them. `reference`: the name of
+    the member that does nothing. It has the same rate as the others: at a quarter of it, cold caches made its median
+    longer than a store's.
     """
 
     number: int
@@ -241,7 +241,7 @@ class SharedSession(_Specified):
 
     @property
     def planned_s(self) -> float:
-        """The seconds of starts, fills, warm-ups and trials."""
+        """The planned seconds of starts, fills, warm-ups and trials."""
         fills_s = sum(member.workload.fill_s() for member in self.members)
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
@@ -253,5 +253,5 @@ def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
 
 
 def step_name(*parts: object) -> str:
-    """Return the name of a step: its words in small letters, digits and dashes."""
+    """Return the name of a step: its parts in small letters and digits, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

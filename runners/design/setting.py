@@ -39,11 +39,11 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An engine, and what differs from the server's defaults; `name` is that of steps, figures and sentences.
+    """An engine with the flags that differ from the server's defaults; `name` stands in steps, figures and sentences.
 
-    `heap_mb` and `jdk` 0: the run's, the lab's. `nodes` start in one JVM and need as many ports in a row, `processes`
-    in JVMs of their own. With `all_cores` the server is not kept to its core. `target` describes a server that is none
-    of the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
+    `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes` start in one JVM and need as many ports in a row,
+    `processes` in JVMs of their own. With `all_cores` the server is not bound to one core. `target`: the file of a
+    server that is not the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Setting:
 
     @classmethod
     def of(cls, given: Setting | str) -> Setting:
-        """Return a setting as it is, or an engine with the server's defaults."""
+        """Return a given setting unchanged, or for an engine's name the setting with the server's defaults."""
         return given if isinstance(given, Setting) else cls(given, given)
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Setting:
-        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError."""
+        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError otherwise."""
         named: dict[str, str] = {}
         server, jvm = [], []
         for part in (part.strip() for part in text.split(",")):
@@ -113,7 +113,7 @@ OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB
 
 
 def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
-    """Return the published store with these flags in place of its own; flags of the JVM begin with one dash."""
+    """Return the published LSM store with `changed` flags; those that begin with one dash are the JVM's."""
     server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in changed if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

@@ -1,6 +1,6 @@
-"""Describe a server that is none of the lab's by its `target.yaml`: its workloads, its setting, its placeholders.
+"""Targets, servers that are not the lab's, by their `target.yaml`: workloads, setting and placeholders.
 
-`{port}`, `{data}` and `{host}` stand for a free port, an empty folder and the address to listen on, of each start. A
+In every start `{port}`, `{data}` and `{host}` stand for a free port, an empty folder and the address to listen on. A
 secret is named (`{from: NAME}`) and read from the environment when it is used.
 """
 
@@ -32,7 +32,7 @@ TEMPLATE = SCRIPTS / "template.lua"
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
-    """Return whether a run with these parameters measures targets alone, and none of the lab's servers."""
+    """Return whether a run with these parameters measures only targets, none of the lab's own servers."""
     if parameters.get("target"):
         return True
     settings = [str(parameters[name]) for name in ("setting", "a", "b") if name in parameters]
@@ -40,7 +40,7 @@ def foreign(parameters: Mapping[str, object]) -> bool:
 
 
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
-    """Return the text of a `target.yaml`, with comments on further keys. An empty command: the server runs already."""
+    """Return the text of a new `target.yaml`, with comments on further keys; `command` is empty if the server runs."""
     texts = {"name": name, "url": url, "path": path}
     written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
     started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
@@ -51,7 +51,7 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 
 
 def describe_url(url: str) -> tuple[str, str]:
-    """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError."""
+    """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError for a bad URL."""
     address = description.address_of(url)
     if address is None or address.username is not None:
         cause = "a user in it would stand in files" if address else description.NO_ADDRESS
@@ -62,27 +62,27 @@ def describe_url(url: str) -> tuple[str, str]:
     return f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}", text
 
 
-#: The begin of a setting on a command line that is a target: `target=a.yaml`.
+#: The prefix of a setting on a command line that names a target: `target=a.yaml`.
 AS_TARGET = "target="
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Read the target that a setting names; None for a setting of the lab's own server. Raises PlanError."""
+    """Read the target file that a setting names; None for a setting of the lab's server. Raises PlanError."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
 def whole_path(text: str) -> str:
-    """Return a setting with the whole path of its target; any other as it is."""
+    """Return a setting with the absolute path of its target; a setting without a target unchanged."""
     return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
 
 
 def whole_paths(text: str) -> str:
-    """Return paths, separated by commas, as whole paths."""
+    """Return paths that are separated by commas as absolute paths, again separated by commas."""
     return ",".join(str(Path(part.strip()).resolve()) for part in text.split(",") if part.strip())
 
 
 def targets_of(text: str) -> tuple[TargetFile, ...]:
-    """Read the targets at paths that are separated by commas. Raises PlanError."""
+    """Read the targets at paths that are separated by commas. Raises PlanError, also for two of one name."""
     files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
     for name, times in Counter(file.name for file in files).items():
         if times > 1:
@@ -91,7 +91,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name, which all of these targets must describe alike. Raises PlanError."""
+    """Return the workload of this name. Raises PlanError where targets describe it differently or one lacks it."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
@@ -101,7 +101,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return every workload with the name of its block, `get-…` or `put-…`. Raises PlanError."""
+    """Return (block's name, workload) for every workload; names are `get-…` or `put-…`. Raises PlanError."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
@@ -136,16 +136,16 @@ class TargetFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether several of its processes can be up at once: they have ports of their own and share no data folder."""
+        """Whether several of its processes can be up at once, with different ports and without a common data folder."""
         return self.target.data is None and PORT in self.target.url
 
     @property
     def base_url(self) -> str:
-        """The URL that the generator takes."""
+        """The target's URL without a slash at the end, as the generator takes it."""
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the target with its placeholders filled in, for one start. Raises PlanError."""
+        """Return the target with placeholders filled in for one start. Raises PlanError if it can't listen there."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -165,7 +165,7 @@ class TargetFile:
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
-        """Return a workload by name (empty: the first) with the keys of the target's fill. Raises PlanError."""
+        """Return a workload by name (empty: the first) with the target's fill. Raises PlanError for an unknown name."""
         workload, fill = self._requests(name), self.target.fill
         if fill is None or fill.workload is None:
             return workload
@@ -193,7 +193,7 @@ class TargetFile:
         return Workload(name, TEMPLATE, arguments=(described.method, path, str(described.keys), body, *given))
 
     def _body(self, described: TargetWorkload) -> str:
-        """Return a body as an argument of the template script: a text, a file, or the sizes that are drawn from."""
+        """Return a body as an argument of the template script: a text, a file, or the sizes to draw from."""
         if (text := described.body_text) is not None:
             return f"text {text}"
         if described.body_file is not None:
@@ -202,7 +202,7 @@ class TargetFile:
         return ",".join(map(str, sizes))
 
     def described(self) -> dict[str, Any]:
-        """Return the description for a manifest, as it was written; secrets are names in it and never values."""
+        """Return the description for a manifest, as it was written; it names secrets and never holds their values."""
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
 
 

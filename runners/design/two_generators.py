@@ -1,4 +1,4 @@
-"""Describe a load that truepace and wrk2 send in turn to one warm server, so that wrk2's own part of it is seen."""
+"""A load that both truepace and wrk2 send to one warm server, in random order, to show what wrk2 adds to latency."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from runners.design.setting import Setting
 
 TRUEPACE, WRK2 = "truepace", "wrk2"
 NAME = "wrk2"
-#: Offered rate as a share of the closed loop of the warm-up: so little that neither generator is late.
+#: The offered rate as a share of the warm-up's closed loop: so small that neither generator is late.
 SHARE = 0.3
-#: Rounds in each of which both send the load, and its seconds, by size; a round of wrk2 takes ten seconds more.
+#: By size: the number of rounds, in each of which both send the load, and its seconds; wrk2 takes ten seconds more.
 ROUNDS = {"smoke": (1, 0.5), "quick": (3, 2.0)}
 ROUNDS_OF_OTHERS = (3, 20.0)
 WARM_S, WARMUP_S = 2.0, 1.0
@@ -21,7 +21,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 def by_two_generators(
     treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
 ) -> FaultInjection:
-    """Return the block in which truepace and wrk2 send a load of an experiment; it is left out without wrk2."""
+    """Return the block in which truepace and wrk2 send a load of an experiment; a run without wrk2 leaves it out."""
     rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
     title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
     return FaultInjection(

@@ -1,4 +1,4 @@
-"""Read a YAML file into a typed record; an error names file, line, key, cause and remedy."""
+"""YAML files read into typed records; an error names file, line, key, cause and remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 Record = TypeVar("Record", bound=Struct)
-#: Keys from the root of a file to what is wrong, its cause and its remedy; empty: what its description says.
+#: A fault in a file: the keys that lead to it from the root, its cause, and its remedy (empty: the key's description).
 Fault = tuple[tuple[Any, ...], str, str]
 
 _WHERE = re.compile(r" - at (?:`key` in )?`(?:key in )?\$(?P<path>[^`]*)`$")
@@ -31,8 +31,8 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries` are parts with keys of the user's own, each checked by itself; `parts` the records below a key. What to
-    write for a key is its own description; `remedy` is for the file as a whole.
+    `entries`: the types below keys whose own keys the user chooses, each checked by itself; `parts`: the records below
+    a key. Errors quote a key's description, or `remedy` for the file as a whole, or `none_yet` for a missing one.
     """
 
     record: type[Record]
@@ -75,7 +75,7 @@ class YamlForm(Generic[Record]):
 
 
 def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
-    """Refuse a key that stands twice, of which YAML silently keeps the last, and a node that holds itself."""
+    """Raise PlanError for a key that stands twice, of which YAML keeps the last, and for a node that holds itself."""
     if id(node) in above:
         raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
     if isinstance(node, yaml.MappingNode):
@@ -140,7 +140,7 @@ class _Reading(Generic[Record]):
 
 
 def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the keys of a record with their descriptions, which may be empty."""
+    """Return the descriptions of a record's fields, which may be empty, by key."""
     return {
         field.encode_name: next(
             filter(None, (meta.description for meta in getattr(field.type, "__metadata__", ()))), ""
@@ -150,7 +150,7 @@ def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """Return the line, from 1, of the deepest of these keys that stands in the file."""
+    """Return the line, from 1, of the deepest of these keys that the file has."""
     line: int = node.start_mark.line + 1
     for wanted in keys:
         if isinstance(node, yaml.MappingNode):

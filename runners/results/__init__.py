@@ -1,1 +1,1 @@
-"""What a run shows, as typed values: answers with the numbers and the steps that they rest on. No English."""
+"""The results of a run as typed values: answers with the numbers and the steps that they rest on. No English."""

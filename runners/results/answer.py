@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """Whether the answer to a question is yes."""
+    """The verdict on a question that is answered by yes or no."""
 
     YES = "yes"
     NO = "no"
@@ -31,22 +31,22 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of(low: float, high: float) -> Verdict:
-        """Return whether an effect lies above zero, by the bounds of its interval; NaN where one is not known."""
+        """Return YES for an interval above zero, NO for one not above it, else INCONCLUSIVE; unknown bounds are NaN."""
         return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
     @staticmethod
     def of_all(parts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a question whose parts all have to hold. Raises ValueError without any."""
+        """Return the verdict on a question all of whose parts have to hold. Raises ValueError without parts."""
         return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
 
     @staticmethod
     def of_any(parts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a question of which one part has to hold. Raises ValueError without any."""
+        """Return the verdict on a question one of whose parts has to hold. Raises ValueError without parts."""
         return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
 class Changes(StrEnum):
-    """The part that somebody changes who follows the advice of an answer."""
+    """The thing that an answer advises to change: the server or the measurement."""
 
     SERVER = "server"
     MEASUREMENT = "measurement"
@@ -68,14 +68,14 @@ class Unit(StrEnum):
 
 
 class Bound(StrEnum):
-    """How to read a value: as the quantity itself, or as an upper bound of it."""
+    """The way to read a value: as the quantity itself, or as an upper bound of it."""
 
     EXACT = "exact"
     AT_MOST = "at most"
 
 
 class Relation(StrEnum):
-    """The relation of a second value to the first."""
+    """The relation of a measure to its second value: compared with it, or a part of it."""
 
     AGAINST = "against"
     OF = "of"
@@ -104,15 +104,15 @@ class Measure:
 
     @classmethod
     def mean(cls, label: str, values: Sequence[float], unit: Unit) -> Measure:
-        """Return the mean of values between the least and the largest of them."""
+        """Return the mean of values as a measure, with the least and the largest value as its bounds."""
         return cls(label, sum(values) / len(values), unit, min(values), max(values))
 
     def against(self, other: Measure) -> Measure:
-        """Return the number with a second one to be compared with."""
+        """Return a copy of the measure with `other`, the measure that it is compared with."""
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return the number with the whole or the wanted value that it is a part of."""
+        """Return a copy of the measure with the whole, or wanted, value that it is a part of."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
@@ -160,8 +160,8 @@ class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
     `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
-    `yes`, `no`: a sentence for each verdict; `means`: what follows from it. `cores`: so many the server needs for it.
-    `headline`: it stands for its experiment in README.md, and first for the author of its report.
+    `yes`, `no`: a sentence for each verdict; `means`: the conclusion from the answer. `cores`: those that the server
+    needs. `headline`: it stands for its experiment in README.md, and first for the author of its report.
     """
 
     key: str = ""
@@ -180,9 +180,10 @@ class Question(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question, with its numbers or results of a topic, and the loads or outputs it rests on.
+    """The answer to one question: its verdict, its evidence (measures or typed results), and the steps behind it.
 
-    `figure`: the place of a report that draws it. `needed` is dropped where the verdict is yes or no.
+    `count`: how many items of the kind `basis` it rests on. `needed`, `needed_count`: what would decide it, dropped
+    where the verdict is yes or no. `figure`: the anchor of its figure in a report.
     """
 
     verdict: Verdict
@@ -199,7 +200,7 @@ class Answer:
         cls, steps: Iterable[Step | str], basis: Basis, verdict: Verdict | bool, *evidence: object,
         needed: Needed | None = None, figure: str | None = None,
     ) -> Answer:  # fmt: skip
-        """Return an answer by so many loads or outputs; `verdict` may be whether it is yes."""
+        """Return an answer that rests on these loads or outputs; `verdict` may be True for yes or False for no."""
         names = tuple(step if isinstance(step, str) else step.name for step in steps)
         decided = verdict if isinstance(verdict, Verdict) else Verdict.YES if verdict else Verdict.NO
         return cls(decided, evidence, basis, len(names), needed, steps=names, figure=figure)
@@ -210,7 +211,7 @@ class Answer:
             object.__setattr__(self, "needed_count", 0)
 
 
-#: Answers a question from the results of a run; None where the run holds nothing that it is about.
+#: A function that answers a question from the results of a run; None where the run did not measure its subject.
 Answering = Callable[["Results"], Answer | None]
 
 
@@ -218,7 +219,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
-    """Let a function be called with all arguments but the results, and return what answers by these."""
+    """Return a function that takes the arguments of `answer` except the results, and returns an `Answering`."""
 
     @wraps(answer)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
@@ -237,7 +238,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with its answer. `measured`: whether the run holds anything that it is about."""
+    """A question with its answer; `measured`: whether the run measured the subject of the question."""
 
     question: Question
     answer: Answer
@@ -245,7 +246,7 @@ class Answered:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the answer is what the original report concludes; None where either is open."""
+        """Whether the answer is the original report's; None where the report has none or the answer is inconclusive."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -256,7 +257,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Answer a question; one on something that this run did not measure, or could not, is inconclusive."""
+    """Answer a question: inconclusive if the run did not measure its subject, or its server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)
@@ -269,7 +270,7 @@ def answered(asked: Asked, results: Results) -> Answered:
 
 @answering
 def either(results: Results, *answers: Answering) -> Answer | None:
-    """Return the first of several answers that a run can give."""
+    """Return the first of several answers that is not None; None where all are."""
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 

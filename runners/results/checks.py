@@ -27,7 +27,7 @@ from runners.results.generators import began_together
 from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
-#: So much longer a request may take after one target than after another, before that is said.
+#: By this share a request may take longer after one server than after another without failing the check.
 MOST_CARRY_OVER = 0.05
 
 
@@ -50,9 +50,9 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of the condition `about`. `ok` is None where the run does not tell; `steps` failed; `measures` decided.
+    """One check of the condition `about`; `ok` is None where the run does not tell.
 
-    `place`: the block of interleaved trials that it is of.
+    `steps`: those that failed; `measures`: the numbers that decided; `place`: the block of interleaved trials, if any.
     """
 
     about: str
@@ -68,7 +68,7 @@ class Check:
 
 
 def checks(results: Results) -> tuple[Check, ...]:
-    """Return every check of a run that has steps to look at."""
+    """Return the checks of a run, without those that none of its steps concerns."""
     run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds, floors = run.find(kind="round"), run.find(kind="floor")
@@ -103,14 +103,14 @@ def checks(results: Results) -> tuple[Check, ...]:
     return tuple(check for check in all_checks if check is not None)
 
 
-#: Whether a step passes a check, None where nothing tells, and the value that decides it.
+#: Whether a step passes a check (None where it is not known), and the value that decides it.
 Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
     about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
 ) -> Check | None:
-    """Return one check over several steps: it fails if a step does, and is unknown if all are; None without steps."""
+    """Return one check over several steps: failed if a step fails, unknown if all steps are; None without steps."""
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
@@ -121,7 +121,7 @@ def _over(
 
 
 def label_of(step: Step) -> str:
-    """Return a step as a check names it: the label of one of many rounds or starts, else its title."""
+    """Return the name of a step in checks: its label if it is one of many rounds or starts, else its title."""
     return step.label if step.kind in ("round", "shared", "alone", "solo") else facts.title(step)
 
 
@@ -161,7 +161,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether one second makes the p99, and so says when something happened rather than how often."""
+    """Judge whether the p99 is made by more than one second; else it tells when something happened, not how often."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None
@@ -206,7 +206,7 @@ def _profiler_share(step: Step) -> Judged:
 
 
 def _quiet(step: Step) -> Judged:
-    """Judge what other processes and other virtual machines used of the cores during a load."""
+    """Judge whether other processes and other virtual machines used little of the cores during a load."""
     if step.frames["telemetry"].empty:
         return None, None
     foreign_cores, steal_share = counts.used_by_others(step)
@@ -218,13 +218,13 @@ def _quiet(step: Step) -> Judged:
 
 
 def _data(step: Step) -> Judged:
-    """Judge whether a store held what a GET asks for."""
+    """Judge whether the store held any data before a load of GETs."""
     entries = step.record.store_before.entries_estimate
     return (None, None) if step.workload != "get" or entries is None else (entries > 0, None)
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """Judge whether a server is faster than one that does nothing, beyond what the instrument resolves."""
+    """Judge whether a server is no faster than one that does nothing, beyond what the instrument resolves."""
     floor = instrument.own_floor(run.steps, step)
     resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
@@ -293,7 +293,7 @@ def _of_ladders(results: Results) -> Iterator[Check]:
 
 
 def _generators(results: Results) -> Check | None:
-    """Check that all generators were there that the run was to look at."""
+    """Return the check that all generators which the run was to measure were there; None in other experiments."""
     if not results.floors and not results.stalls:
         return None
     wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")

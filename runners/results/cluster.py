@@ -1,7 +1,7 @@
 """A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
 
 The node of a key is computed for many ids at once, as WeightedPlacement.java does for one: by rendezvous hashing with
-MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, in which hardly any key changes the order.
+MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, which ranks nodes alike for nearly all keys.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ KEYS_ANCHOR = "keys"
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """One setting over all its steps: requests that the loaded node served and passed on, and the calls' time.
+    """Requests that the loaded node of one setting served and passed on in all its steps, and its calls' times.
 
-    `expected` is the share of ids that lie on other nodes; NaN for a hash that is not computed here.
+    `expected` is the share of ids that lie on other nodes; NaN for a hash that this module does not compute.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return what these steps of one setting passed on, by the loaded node's status; None where it does not tell."""
+    """Return the requests passed on in steps of one setting, by the loaded node's status; None without its counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -78,23 +78,23 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return the loads on three nodes whose status tells where requests were served."""
+    """Return the loads on clusters of three nodes whose recorded status names the nodes."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return what each treatment of these loads passed on, where its status tells."""
+    """Return the requests that each treatment of these loads passed on, where the status has counts."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
 
 def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
-    """Return the addresses of the first cluster."""
+    """Return the sorted addresses of the first load's nodes; None without loads."""
     return next((tuple(sorted(map(str, step.record.cluster_after["topology"]))) for step in loads), None)
 
 
 LOCK_ANCHOR = "client-lock"
-#: The frame that takes the lock around a call, and what it calls for that; a lock further in is the client library's.
+#: The frame that takes the client's lock around a call, and that lock's frame; other locks are the client library's.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
 _NS = 1e9
@@ -102,7 +102,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """The waits for locks in one profiled step, in seconds a second: of all threads, and at the client's lock."""
+    """Waits for locks in one profiled step, in seconds a second: for all locks, and for the client's with its share."""
 
     step: Step
     all_s: float
@@ -115,7 +115,7 @@ class Waited:
 
 
 def waited(step: Step) -> Waited | None:
-    """Return what a step's lock profile tells; None without one."""
+    """Return the waits for locks in a step, by its lock profile; None without one."""
     stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
     if LOCK not in step.profiled or not length_s:
         return None
@@ -135,7 +135,7 @@ def waited(step: Step) -> Waited | None:
 
 
 def lock_waits(run: Run) -> list[Waited]:
-    """Return the waiting in the last profiled load of each treatment, in order."""
+    """Return the waits for locks in the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     return [waits for step in last.values() if (waits := waited(step)) is not None]
 
@@ -152,7 +152,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, by the order of addresses."""
+    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, in the order of addresses."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -168,7 +168,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the ids as rows of ASCII digits, those of one length together."""
+    """Return the ids as arrays (ids, digits) of ASCII digits, each of ids of one length."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -179,7 +179,7 @@ def _texts(ids: int) -> tuple[Bytes, ...]:
 
 
 def text_hash(keys: Bytes) -> Words:
-    """Return `String.hashCode` of each row."""
+    """Return `String.hashCode` of each row of bytes."""
     hashes = np.zeros(len(keys), dtype=np.uint32)
     for column in keys.T:
         hashes = hashes * np.uint32(_FACTOR) + column
@@ -187,7 +187,7 @@ def text_hash(keys: Bytes) -> Words:
 
 
 def murmur3(keys: Bytes, seed: int) -> Words:
-    """Return MurmurHash3_x86_32 of each row; all rows have one length."""
+    """Return MurmurHash3_x86_32 of each row of bytes."""
     length, hashes = keys.shape[1], np.full(len(keys), seed, dtype=np.uint32)
     words = np.pad(keys, ((0, 0), (0, -length % 4))).view("<u4").T
     mixed = [_rotated(word * _C1, 15) * _C2 for word in words]
@@ -228,7 +228,7 @@ PASSED_ON = 1 - 1 / NODES
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on cost more CPU time? `blocks`: what each is called."""
+    """Answer: does a request that is passed on cost more CPU time? `blocks`: the HTTP method of each block, by name."""
     answers = []
     for comparison in results.comparisons:
         row = comparison.row(CPU, NEW) if comparison.name in blocks else None
@@ -248,7 +248,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return the share of the clients between nodes in the profile of each workload after the changes."""
+    """Return the profiled step and the clients' share of each workload after the changes; empty if one is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)

@@ -17,22 +17,22 @@ from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
 MEDIAN = "p50_us"
-#: Makes one verdict of those on the parts of a question.
+#: A function that makes one verdict from those on the parts of a question.
 Combined = Callable[[Iterable[Verdict]], Verdict]
 
 
 def figure_of(name: str) -> str:
-    """Return the place of a report that draws a comparison."""
+    """Return the anchor of a comparison's figure in a report."""
     return f"interleaved-{name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A treatment against its baseline in one quantity. `label`: the load or part of the question that it is of.
+    """A treatment against its baseline in one quantity; `label`: the load, or part of the question, that was compared.
 
-    `all_threads`: the CPU time of all threads, where it contradicts; `cpu`: the CPU time per request, where the
-    generator limited a rate. `rate_rps`: what each side was offered, NaN in closed loop. `alone`: the medians of one
-    load of each side alone.
+    `all_threads`: the CPU time of all threads, where it contradicts `row`; `cpu`: the CPU time per request, where the
+    generator limited a rate. `rate_rps`: the rate offered to each side, NaN in closed loop. `alone`: the medians of one
+    load on each side alone.
     """
 
     row: Row
@@ -45,7 +45,7 @@ class Difference:
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
-    """Return a row of a comparison with what has to be known to read it."""
+    """Return a row of a comparison with the other values that a reader needs (see Difference)."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
@@ -69,9 +69,9 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment of the first of these blocks differ from its baseline in one of these ways?
+    """Answer: does a treatment differ from its baseline in a direction of `yes`, in the first measured of the blocks?
 
-    `loads_alone`: setting and workload of other loads alone, of the baseline and of the treatment.
+    `loads_alone`: setting and workload of loads alone to show with it, of the baseline and of the treatment.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -89,7 +89,7 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer for all of these blocks, each called as it says. `also`: other quantities to show where they are compared."""
+    """Answer as `differs` for each of the blocks (labels by name), combined; `also`: quantities to show if compared."""
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
         label = blocks[comparison.name]
@@ -103,7 +103,7 @@ def parts_differ(
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer whether a treatment differs from the baseline in a quantity, in one of these ways."""
+    """Return the answer to whether a row's direction is one of `yes`; a refused row is inconclusive."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
@@ -121,7 +121,7 @@ def answer_of(
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
-    """Return the answer to a question of several parts, by the verdicts on them."""
+    """Return one answer to a question of several parts: the combined verdict, with the evidence of all parts."""
     verdict = combined(given.verdict for given in answers)
     decides = next(given for given in answers if given.verdict == verdict)
     return Answer(
@@ -133,13 +133,13 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity, in the factorial design or alone? Both as block and treatment."""
+    """Answer: does a setting raise a quantity? `factorial`, `alone`: (block, treatment); the first measured decides."""
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """So many treatments, of those that gain, that are worse in a quantity, and the worst of them."""
+    """A quantity in which `count` of the `gaining` treatments are worse, and the worst of them."""
 
     quantity: Quantity
     count: int

@@ -16,7 +16,7 @@ from runners.results.tails import Explained
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The answers to a run's questions, those that it did not measure last, its checks, and the results of both."""
+    """The answers to a run's questions (those not measured come last), its checks, and the results behind both."""
 
     results: Results
     answers: tuple[Answered, ...]
@@ -28,7 +28,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers, from 1 on, of the answers that rest on the steps of a check and on what it checks."""
+        """Return the numbers, from 1 on, of the answers that rest on a check's steps and quote what it is about."""
         steps = set(check.steps)
         return tuple(
             number
@@ -46,14 +46,14 @@ class Conclusion:
 
 
 def _concerns(check: Check, answer: Answer) -> bool:
-    """Return whether a check is about what an answer quotes: some are about response times or limits alone."""
+    """Return whether an answer quotes what a check is about; some checks are about response times or limits alone."""
     if check.about == LIMIT:
         return any(isinstance(piece, Difference) and piece.row.at_least for piece in answer.evidence)
     return check.about not in OF_LATENCY or any(map(_of_latency, answer.evidence))
 
 
 def _of_latency(evidence: object) -> bool:
-    """Return whether a piece of evidence is a response time or rests on some."""
+    """Return whether a piece of evidence is a response time or rests on response times."""
     if isinstance(evidence, Measure):
         return evidence.unit == Unit.LATENCY_US
     return isinstance(evidence, Explained) or (isinstance(evidence, Difference) and evidence.row.quantity.is_latency)

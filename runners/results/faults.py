@@ -44,7 +44,7 @@ class Outage:
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
-        """Select whole seconds: `before` the death, `without` the node, `after` its return, or `between`."""
+        """Return seconds `before` the death, `without` the node, `after` its return, or `between` before and after."""
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
@@ -52,17 +52,17 @@ class Outage:
         return rows[{"before": before, "without": without, "after": after, "between": ~before & ~after}[which]]
 
     def failed(self, which: str) -> tuple[float, float]:
-        """Return responses that failed in a part of the load, and all responses in it."""
+        """Return the numbers of failed and of all responses in a part of the load (see `part`)."""
         rows = self.part(which)
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 
     def p99_us(self, which: str) -> float:
-        """Return the median of the seconds' p99; NaN without any."""
+        """Return the median p99 of the seconds of a part, in microseconds; NaN without any."""
         return float(self.part(which)["p99_us"].median())
 
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
-    """Return the loads in which a node was killed; one that ended before is none."""
+    """Return the loads in which a node was killed; a load that ended before that is left out."""
     killed = []
     for step in steps:
         about = step.record.outage if step.kind == OUTAGE and not step.frames["intervals"].empty else None
@@ -75,7 +75,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: Results, subject: str) -> Answer | None:
-    """Answer: do requests of the cluster `subject` fail in the seconds in which a node was dead from start to end?"""
+    """Answer: do requests to the cluster `subject` fail in those whole seconds in which a node was down?"""
     outage = next((outage for outage in results.outages if outage.name == subject), None)
     if outage is None:
         return None

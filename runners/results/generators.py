@@ -1,7 +1,4 @@
-"""Load generators: what one adds to the median, counts of a frozen server and costs; one load as two of them read it.
-
-Hosts of generators have a network and clocks of their own.
-"""
+"""Load generators: their added latency, count of a stall, CPU cost and hosts; and one load as two of them read it."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from runners.storage.schema import ShareRecord
 OURS = TRUEPACE
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
 STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
-#: Of the requests that the schedule makes wait, how many more or fewer may be counted.
+#: By this share the counted requests may differ from those that the schedule makes wait.
 WHOLE = 0.05
 
 
@@ -84,11 +81,11 @@ def generator_costs(results: Results) -> Answer | None:
 
 
 def ordered(stalls: Sequence[Stall]) -> list[Stall]:
-    """Return ours first, then those that it would take the place of, then the simplest clients."""
+    """Return the stalls in the order of STALL_ORDER, other tools last."""
     return sorted(stalls, key=lambda stall: (*STALL_ORDER, stall.tool).index(stall.tool))
 
 
-#: From this share of the median on, the network is part of the answer.
+#: From this share of the median on, a round trip of the network matters.
 NETWORK_SHARE = 0.2
 #: Where no latency may be quoted, a round trip of so long is named all the same.
 FAR_US = 1_000.0
@@ -102,7 +99,7 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load: network, clock and stalls; None where figures are right without."""
+    """The host of a generator during a load; a value is None where it is too small to matter for the load's figures."""
 
     step: Step
     host: str
@@ -113,7 +110,7 @@ class HostNetwork:
 
     @property
     def matters(self) -> bool:
-        """Whether any of it has to be known to read the load's figures."""
+        """Whether any of the values matters for the load's figures."""
         seen = (self.round_trip_us, self.repeated_share, self.off_us, self.stalled_share)
         return any(value is not None for value in seen)
 
@@ -143,7 +140,7 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
 
 
 def began_together(step: Step) -> tuple[bool, float]:
-    """Return whether the generators of a load began at the agreed instant, and by how many microseconds at most not."""
+    """Return whether a load's generators began at the agreed instant, and the largest deviation in microseconds."""
     shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
     off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
     return off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares), off_us
@@ -151,7 +148,7 @@ def began_together(step: Step) -> tuple[bool, float]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile of one load as both generators read it: medians over common rounds, and what wrk2 adds."""
+    """A percentile of one load as both generators read it: medians over common rounds, and the excess of wrk2's."""
 
     level: float
     truepace_us: float
@@ -176,7 +173,7 @@ class TwoReadings:
 
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
-    """Return the readings of both generators of one load; None where they have no round in common."""
+    """Return the readings of one load by truepace and by wrk2; None where they have no round in common."""
     paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
     ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
     differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]
@@ -198,5 +195,5 @@ def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> D
 
 
 def wrk2_was_absent(run: Run) -> bool:
-    """Return whether the load was left out, for wrk2 was not on the machine."""
+    """Return whether the load by two generators was left out because wrk2 was not on the machine."""
     return NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED)

@@ -1,4 +1,4 @@
-"""Answers by the searches for a knee: whether it differs between treatments, and which published rates lie below it."""
+"""Answers by searches for a knee: whether it differs between treatments, and whether published rates lie below it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from runners.results.ladders import between, knees_anchor
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
-#: By how much a closed loop may reach less than it could, as the machine varies.
+#: By this share the rate of a closed loop may be too low, as the machine varies.
 SPREAD = 0.1
-QUEUE = "queue-"  # settings that differ in their queue are called so, and end with its length
+QUEUE = "queue-"  # begin of the names of settings that differ in their queue; they end with its length
 OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
 #: By how much less a longer queue has to refuse, as a share of all requests.
 REFUSED_MARGIN = 0.01
@@ -26,7 +26,7 @@ REFUSED_MARGIN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two knees of one workload, and their ratio less one with its interval; None where a knee is not known."""
+    """Two knees of one workload, and their ratio less one with its interval; None where either knee is not known."""
 
     workload: str
     names: tuple[str, str]
@@ -60,7 +60,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest published rate of a ladder not beyond the published knee; no `knee` if no closed loop reaches it."""
+    """The highest rate that the published server kept up with; `knee` is None where the closed loop here is slower."""
 
     workload: str
     published_rps: float
@@ -69,7 +69,7 @@ class PublishedRate:
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: does one connection keep the objective at the published rates, those beyond the published knee aside?"""
+    """Answer: does every ladder's knee lie above the highest rate that the published server kept up with?"""
     parts, verdicts, steps, late = [], [], [], False
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
@@ -101,7 +101,7 @@ def _places(step: Step) -> int:
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled tell.
+    """Answer: does a longer queue refuse fewer requests under overload? Only filled queues are compared.
 
     A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
     """

@@ -24,15 +24,15 @@ from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 FEWEST_SIDE_BY_SIDE = 2
 JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
-KNEE = "knee"  # as the record of a ladder calls what its rates are shares of
+KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `base`: what the rates are shares of, and `base_knee` its knee. Of a search, `other_steps` are loads of other
-    blocks, and `closed_loop` the one that reached most, on as many connections.
+    `base`: the rate that the ladder's are shares of; `base_knee`: that rate as a knee. Of a search, `other_steps` are
+    loads of other blocks on the same server, and `closed_loop` the fastest one on as many connections.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Ladder:
 
     @property
     def closed_loop_rps(self) -> float:
-        """The good responses per second of that closed loop, infinite without one."""
+        """The good responses per second of `closed_loop`, infinite without one."""
         return served_rps(self.closed_loop) if self.closed_loop else math.inf
 
     @property
     def compiling(self) -> bool:
-        """Whether that closed loop ended before JIT compilation was done, so that a warm server may reach more."""
+        """Whether `closed_loop` ended before JIT compilation was done, so that a warm server may reach more."""
         return self.closed_loop is not None and not_warm(self.closed_loop)
 
     @property
@@ -78,7 +78,7 @@ class Ladder:
 
     @cached_property
     def points(self) -> list[Point]:
-        """The judged rates; of a search's loads every short step."""
+        """The judged rates of all steps: one of each step, or of a sweep every short rate step."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
@@ -98,7 +98,7 @@ class Ladder:
 
     @cached_property
     def known(self) -> Search | None:
-        """The search with everything that bounds its knee; None without a search."""
+        """The search with the other loads that bound its knee; None for a ladder without a search."""
         if self.search is None or self.objective is None:
             return None
         limits = self.search
@@ -110,12 +110,12 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The knee by these rates, or for rates at shares of it the one that a search found before; else None."""
+        """The knee that this search found, or the one that the ladder's rates are shares of; else None."""
         return self.known.knee if self.known else self.base_knee
 
     @property
     def starts(self) -> int:
-        """The number of fresh starts of the server that the steps are of."""
+        """The number of the server's fresh starts among the steps."""
         return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
 
     @property
@@ -125,17 +125,17 @@ class Ladder:
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
-    """Return the steps that are a measurement, those too that the generator's lateness leaves undecided."""
+    """Return the rate steps that were measured, also those that the generator's lateness leaves undecided."""
     return tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Return whether two knees are of one search, whose loads went to both servers in random order."""
+    """Return whether two ladders are of one search, whose loads went to both servers in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two knees with its interval, open where a knee is a bound; None if one was not searched."""
+    """Return the ratio of two searched knees or None; a bound is 0 or infinite where a knee itself is only a bound."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -150,7 +150,7 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of two knees that is that of their quoted values, within what the ends of both allow."""
+    """Return the ratio of the quoted knees, with bounds no wider than the ends of both intervals allow."""
     value = of.rps / against.rps
     low = max(filter(words.known, (apart.low, of.low_rps / against.high_rps)))
     high = min(filter(words.known, (apart.high, of.high_rps / against.low_rps)), default=math.inf)
@@ -160,7 +160,7 @@ def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
-    """Return a curve of a search by the spread of starts of all its servers; None without a search or steps."""
+    """Return a ladder's curve with the spread between starts pooled over its search's servers; None without a curve."""
     own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
@@ -170,7 +170,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run, in order, each bounded by the run's other loads, or on the knee of its search."""
+    """Return the ladders of a run in order: searches with the loads that bound their knee, others with their knee."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -211,7 +211,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Count which parts of the objective rate steps just above the knee missed, and these steps."""
+    """Return how many rate steps just above the knee missed each part of the objective, and how many there are."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -237,7 +237,7 @@ class SearchedKnee:
 
 
 def knees(run: Run) -> dict[str, list[SearchedKnee]]:
-    """Return the knees that searches found, or bounds of them, by workload; only where there are several."""
+    """Return the knees, or their bounds, that searches found, by workload; a workload with a single one is left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
@@ -249,5 +249,5 @@ def knees(run: Run) -> dict[str, list[SearchedKnee]]:
 
 
 def knees_anchor(workload: str) -> str:
-    """Return the place of a report that draws the knees of a workload."""
+    """Return the anchor of the figure with the knees of a workload."""
     return f"knees-{workload}"

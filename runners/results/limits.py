@@ -1,7 +1,7 @@
-"""Judge comparisons by limits of change, and one load by limits of its own, by the whole 95 % interval.
+"""Judgements of comparisons by limits of change, and of one load by its own limits, by the whole 95 % interval.
 
-Where a second process of the baseline breaks a limit, or there are too few starts, nothing is known of the treatment.
-More failed responses than the baseline's break a limit that nobody has to name.
+Where the control, the baseline's second process, breaks a limit too, or there are too few starts, the judgement is
+inconclusive. A limit on errors (NO_MORE_ERRORS) always applies.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLi
 from runners.errors import Exit
 from runners.readers.run import Step
 
-MOST_TIMES = 50  # so many times as many starts, and nobody waits for them
+MOST_TIMES = 50  # no more than this many times as many starts are proposed
 _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
 
@@ -30,7 +30,7 @@ class Judgement:
     """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
 
     `control`: the change of the baseline's second process, where it breaks the limit too. `starts_needed` and
-    `minutes_needed`: in all, until the limit is decided; None where it is, or where nothing tells.
+    `minutes_needed`: in all, until the limit is decided; None where it is decided or they are not known.
     """
 
     comparison: Comparison
@@ -53,7 +53,7 @@ class Judgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Judge the first treatment by each limit, where it does worst, after a failed one on errors if none was given."""
+    """Judge the first treatment by each limit where it does worst; a failed NO_MORE_ERRORS comes first."""
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)
@@ -64,7 +64,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT where a limit failed, UNDECIDED where one is inconclusive and does not pass, else DONE."""
+    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and that does not pass, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -104,7 +104,7 @@ def _open(judgement: Judgement, needed: int | None) -> Judgement:
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
-    """Judge a change by a limit."""
+    """Return the outcome of a limit for a change, by the change's whole interval."""
     side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE
@@ -112,7 +112,7 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return the starts in all at which the interval would end at the limit; None where they are too many."""
+    """Return the total number of starts at which the interval would end at the limit; None if unknown or too many."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:
@@ -140,7 +140,7 @@ class LoadJudgement:
 
 
 def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
-    """Judge a load by a limit: a percentile by its whole interval, shares as they were counted."""
+    """Judge a load by a limit: a percentile by its whole interval, a share of responses by its value."""
     if limit.most_us is not None:
         return _by_latency(step, limit, limit.most_us)
     if limit.most_errors is not None:

@@ -1,4 +1,4 @@
-"""Loads of servers one after the other: whether their medians differ, and how many times a closed loop is another.
+"""Loads of servers one after the other: whether their medians differ, and the ratio of their closed-loop rates.
 
 Closed loops of several settings, on one connection and on many, come in rounds, to tell the parts of a gain apart. Each
 round has a fresh start of every setting; a ratio is taken within each round, its interval is of their geometric mean.
@@ -45,7 +45,7 @@ def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
 
 
 def servers_apart(results: Results) -> Answer | None:
-    """Answer: does the median of any server differ from the first's at the same rate? Yes where one does."""
+    """Answer: does the median of any other server differ from that of the run's first server at the same rate?"""
     loads = list(results.clean_loads())
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
@@ -62,7 +62,7 @@ class Loop:
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    """Return the loop's steps by round, those with a rate that may be quoted."""
+    """Return the valid steps of a loop by round."""
     steps = run.find(kind=CLOSED, subject=loop.subject)
     return {
         step.record.round or 0: step
@@ -72,7 +72,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 
 
 def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return how many times the rate of another loop a loop reaches, and the steps; None without common rounds."""
+    """Return the ratio of two loops' rates (geometric mean of the rounds) and the steps; None without common rounds."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     rounds = sorted(steps.keys() & others.keys())
     if not rounds:
@@ -86,7 +86,7 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: does a loop reach more than another? `parts` are further ratios that the answer shows, each labelled."""
+    """Answer: has a loop a higher rate than another? `parts`: further pairs whose ratios are shown, with labels."""
     whole = times(results.run, loop, against)
     if whole is None:
         return None

@@ -1,4 +1,4 @@
-"""The closed loops of report 2: what its 44 ms are, what cures them, and the errors and mixes that a script makes.
+"""The closed loops of report 2: the cause of its 44 ms and the cure, and the errors and mixes that a script makes.
 
 A server that writes head and body apart has the second write held back by Nagle's algorithm (RFC 896) until the
 client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KIND = "loop"
 REPORT = "report-2"
-#: Where in the report the evidence stands.
+#: Anchors of the evidence in the report.
 CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
 DELAYED_ACK_US = 40_000.0
 #: A median from here on waits for the timer; a response of a JVM on this path takes a hundredth of it.
@@ -31,7 +31,7 @@ WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One closed loop without a profiler. `published`: the output that it repeats."""
+    """One closed loop without a profiler; `published`: the name of the published output that it repeats."""
 
     step: Step
     stage: str
@@ -66,7 +66,7 @@ class Loop:
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return by how much a counter of the kernel, of the whole machine, rose a request; NaN if not counted."""
+        """Return the rise of a counter of the kernel, for the whole machine, per request; NaN if not recorded."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
@@ -85,7 +85,7 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return the loops of a stage, of one name and number of connections where they are given."""
+    """Return the loops of a stage, and of one name and one number of connections where these are given."""
     of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
     return [loop for loop in of_stage if connections in (None, loop.connections)]
 
@@ -96,30 +96,30 @@ def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """Return how many requests ask for a key above `held`, where each thread draws the same numbers of 1..`drawn`."""
+    """Return how many requests ask for keys above `held`, if every thread draws the same numbers from 1 to `drawn`."""
     shares = [(requests + thread) // threads for thread in range(threads)]
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
 
 def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Return the requests per second of the fast loop over those of the slow one."""
+    """Return the rate of the fast loop over that of the slow one; NaN if that is 0."""
     return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
 
 
 def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
-    """Return the loops of one name on the same connections in two stages."""
+    """Return pairs of loops, one of each stage, with this name and equal numbers of connections."""
     slow_loops = find(loops, stages[0], name)
     return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]
 
 
-#: The wait and its cure, apart by one flag alone.
+#: Stages with the wait and without it, which differ in one flag alone.
 FLAG_PAIR = ("after", "nodelay")
 LOOPS = ("put", "get", "mixed")
 CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: Results) -> Answer | None:
-    """Answer: is more to be had from the server with the same code?"""
+    """Answer: does the same code reach a higher rate with the flag nodelay, in every loop that waits without it?"""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -135,7 +135,7 @@ def one_flag(results: Results) -> Answer | None:
 
 
 def executor(results: Results) -> Answer | None:
-    """Answer: does the cached pool help?"""
+    """Answer: does the cached pool change the medians of loops that wait? No where they move both ways."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -173,7 +173,7 @@ def timer_and_tick(results: Results) -> Answer | None:
 
 
 def one_write(results: Results) -> Answer | None:
-    """Answer: does a response of one write wait too?"""
+    """Answer: does a response that is sent by one write wait for the timer too?"""
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
         return None
@@ -184,7 +184,7 @@ def one_write(results: Results) -> Answer | None:
 
 
 def errors_are_the_scripts(results: Results) -> Answer | None:
-    """Answer: do the 404s say anything of the server? Not where the script's numbers, replayed, make as many."""
+    """Answer: do the 404s say anything of the server? No, where the script's random numbers, replayed, make as many."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None
@@ -199,13 +199,13 @@ def errors_are_the_scripts(results: Results) -> Answer | None:
 
 
 def created(loop: Loop) -> float:
-    """Return how many of a loop's responses are those of a PUT; NaN where the generator does not tell."""
+    """Return how many of a loop's responses have the status of a PUT, 201; NaN where no statuses were recorded."""
     status = loop.step.frames["status"]
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 
 
 def mixed(results: Results) -> Answer | None:
-    """Answer: is the mixed script a mix?"""
+    """Answer: does the mixed script send both PUTs and other requests?"""
     once = [loop for loop in results.loops if loop.name == "mixed-once" and math.isfinite(created(loop))]
     if not once:
         return None

@@ -1,7 +1,7 @@
 """Profiles: the share of the work of each category, and the frames that changed between two profiles.
 
 Hundreds of frames are tested at once, so the false discovery rate is controlled (Y. Benjamini and Y. Hochberg, 1995, J.
-Royal Stat. Soc. B 57). Frames that always stand together are one test. Shares of two profiles always add up to one.
+Royal Stat. Soc. B 57). Frames with equal shares in both profiles are one test. The shares of a profile add up to one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runners.readers.stacks import batches
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
-PROFILER, MUCH = "profiler", 0.05  # above that share of the samples its own share is given with every other
+PROFILER, MUCH = "profiler", 0.05  # above this share of the samples, figures give the profiler's own share
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
@@ -29,7 +29,7 @@ HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
 #: A share of the CPU samples that has to change before it matters, as the table of questions has it.
 SHARE_MARGIN = 0.02
-#: Where a report draws CPU time per request by category, and shares against the rate.
+#: Anchor of the figure of CPU time per request by category.
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
 EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time waited for locks"}
@@ -37,9 +37,9 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The categories that a question asks about, of one event: do they take more than half, or than `others`?
+    """The categories of one event in a question: do they take more than half of the work, or more than `others`?
 
-    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are shown only.
+    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are only shown.
     """
 
     label: str
@@ -57,7 +57,7 @@ STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the poo
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
-    """Return one category's share with its interval."""
+    """Return the share of one category in an event's samples with its interval; None without the category."""
     rows = step.frames["shares"]
     # masks of pandas take ten times as long, and two profiles are compared in each of their categories
     asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
@@ -68,7 +68,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the share of several categories, its bounds those of the parts added up; None without any."""
+    """Return the share of several categories with the sums of their bounds; None where there is none of them."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -99,7 +99,7 @@ class Change:
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
-    """Return share and variance of each frame of one event; threads are no frames."""
+    """Return (share, variance) of one event by frame; threads, whose names are in brackets, are left out."""
     seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
@@ -115,12 +115,12 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def _discoveries(p_values: list[float]) -> list[bool]:
-    """Return which hypotheses are rejected with a false discovery rate of at most RATE."""
+    """Return, for each p-value, whether its hypothesis is rejected at a false discovery rate of RATE."""
     return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return every frame with a share worth a look, the largest change first; `beyond`: chance does not make it."""
+    """Return the changes of frames with at least LEAST_SHARE, largest first; `beyond` marks the significant ones."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -173,7 +173,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    """Return the profiles of these workloads that may be read; of waits for locks the last of each."""
+    """Return the last usable profile of each of these workloads, for an event of one setting."""
     if event == LOCK:
         locks = facts.shown_profiles(results.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
@@ -185,7 +185,7 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithRate:
-    """The changes of the categories' shares from the lowest to the highest profiled rate; `most`: at most."""
+    """Categories whose shares differ between the lowest and highest profiled rate; `most`: largest possible change."""
 
     subject: str
     workload: str
@@ -197,12 +197,12 @@ class ChangeWithRate:
 
     @property
     def largest(self) -> float:
-        """The largest change of a share beyond its intervals."""
+        """The largest change of a share whose intervals are disjoint; 0 without any."""
         return max((abs(after.value - before.value) for _, before, after in self.moved), default=0.0)
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """Return the profiled rate steps of a workload whose profile may be read, lowest rate first."""
+    """Return the profiled rate steps of a workload with usable profiles, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 
@@ -225,7 +225,7 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
 
 
 def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate? No where the intervals leave no room for a change."""
+    """Answer: does the work of a request change with the rate? No where no share may change by SHARE_MARGIN."""
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
     of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)

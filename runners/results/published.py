@@ -1,4 +1,4 @@
-"""Answers by published outputs: what they show besides what their authors say, with the same load here."""
+"""Answers by published outputs, together with the same loads here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
 
 
 def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
-    """Yield the outputs of these names that this lab holds, with their names."""
+    """Yield (name, output) for each of the names under which the lab holds one published output."""
     for name in names:
         try:
             outputs = published_outputs(name)
@@ -34,14 +34,14 @@ def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 
 
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
-    """Yield the published outputs of a ladder's own setting: those of which the index names another are left out."""
+    """Yield (name, output) of a ladder's published outputs, except those that the index assigns to another setting."""
     for name, output in outputs_named(ladder.published):
         if output.entry.treatment in (None, ladder.steps[0].subject):
             yield name, output
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate at which an output was really taken, as the folder's index says."""
+    """Return the rate at which an output was really taken, by the folder's index, else its offered rate."""
     return output.entry.ran_at_rps or output.offered_rps
 
 
@@ -53,7 +53,7 @@ def longest_us(output: Output) -> float:
 
 
 def keeps_its_rate(output: Output) -> bool:
-    """Return whether an output achieved its rate, as far as it tells, without latencies that only a queue has."""
+    """Return whether an output achieved its rate, where that is known, and has no latency above QUEUE_US."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
     short = offered and achieved and achieved < facts.LEAST_ACHIEVED * offered
     return not short and longest_us(output) <= QUEUE_US
@@ -80,7 +80,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: is the published median that of the server? No, where its spectrum is that of a millisecond timer."""
+    """Answer: is the published median the server's? No, where its spectrum is that of a millisecond timer."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -104,7 +104,7 @@ def _added_here(results: Results) -> Iterator[Measure]:
 
 
 def _without_tick(results: Results, workload: str) -> Step | None:
-    """Return the first load here whose spectrum is not that of a timer, or None."""
+    """Return the first load by truepace here whose spectrum is not that of a millisecond timer, or None."""
     for step in results.run.find(workload=workload, profiled=False):
         if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None:
             line = instrument.timer_fit(step.frames["spectrum"])
@@ -123,7 +123,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: are the published medians the server's? No, where they stay above a timer's tick while the rate grows."""
+    """Answer: are the published medians the server's? No, where two or more are longer than a timer's tick."""
     published_us = [
         median_us
         for _, output in outputs_named(names)
@@ -143,7 +143,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: do the published errors say that the server failed? Not where one number of absent keys explains them."""
+    """Answer: do the published errors say that the server failed? No, where one number of absent keys explains them."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -161,13 +161,13 @@ def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
     )  # fmt: skip
 
 
-#: Bytes that the kernel reads from a disk at least, and the share of GETs from which on they go there.
+#: The least that the kernel reads from a disk, in bytes, and the share of GETs with a read for a yes.
 PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
-    """Answer: do the GETs of a load go to the disk? By what the kernel says that the server's process has read."""
+    """Answer: do the GETs of a load go to the disk? By the bytes that the kernel counts as read by the server."""
     step = next((step for step in results.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
@@ -193,7 +193,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: are the published errors the server's? Not where the same share of reads misses at every rate."""
+    """Answer: are the published errors the server's? No: they are reads of keys that were never written."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -222,7 +222,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were the percentiles taken at the rate that they are published under? As the folder's index says."""
+    """Answer: were the percentiles taken at the rate that they are published under? No, where the index differs."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

@@ -1,4 +1,4 @@
-"""The results of a run, each worked out once: what its answers, its checks and its report are made from."""
+"""The typed results of a run, each computed once: its answers, checks and report are made from them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Results:
     """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`).
 
     `ladders`: loads at several rates, and searches for a knee; `offered`: those whose rates no search has chosen.
-    `floors`: every generator on a server that does nothing; `stalls`: what they read of one that was frozen; `outages`:
-    loads in which a node was killed; `stores`: those that were filled and climbed; `trends`: None unless the run looked
-    at the history.
+    `floors`: generators on a server that does nothing; `stalls`: what they read of a frozen server; `outages`: loads in
+    which a node was killed; `stores`: those filled and then loaded at several rates; `trends`: None unless the run
+    looked at the history.
     """
 
     run: Run
@@ -51,7 +51,7 @@ class Results:
 
     @cached_property
     def server_cores(self) -> int:
-        """The most cores that a server of this run was kept to; 0 where one was kept to none, or there was none."""
+        """The largest number of cores that a server was bound to; 0 where one was not bound, or none was started."""
         kept = [len(step.record.server.cpus or ()) for step in self.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 
@@ -65,7 +65,7 @@ class Results:
         return None
 
     def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
-        """Return the name and the published output that a workload reproduces, or None."""
+        """Return the published output that a workload reproduces, as (name, output), or None."""
         named = (item for item in self.published.items() if item[0].rpartition("/")[2] == workload)
         return next(named, None)
 

@@ -30,7 +30,7 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 class Store:
     """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN where not known.
 
-    `written`: the bytes that its process has written for each byte given; `room`: those on the disk for each live byte.
+    `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
     `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
     """
 
@@ -53,7 +53,7 @@ class Store:
 
 
 def stores(results: Results) -> list[Store]:
-    """Return the stores of a run that were filled more than once over and climbed, in order; none of any other run."""
+    """Return the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
     run = results.run
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
@@ -79,7 +79,7 @@ def _number(value: float | None) -> float:
 
 
 def reference(filled: Sequence[Store]) -> Store:
-    """Return the store that the others are compared with: the published one, or where it was not measured the first."""
+    """Return the store that the others are compared with: the published one if measured, else the first."""
     return next((store for store in filled if store.subject == REFERENCE_STORE), filled[0])
 
 
@@ -95,7 +95,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 def less(
     results: Results, label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
-    """Answer: is a value of one store, counted once, lower than that of another?"""
+    """Answer: is a value of the store `of` lower than that of the store `against`? Single values, without intervals."""
     by_name = {store.subject: store for store in results.stores}
     if of not in by_name or against not in by_name:
         return None

@@ -1,4 +1,4 @@
-"""Whether a cause made the tail of a load, by the attribution of its latency spikes."""
+"""Answers on the causes of a load's tail, by the attribution of its latency spikes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Explained:
 
 
 def explained(seen: Attribution) -> Explained:
-    """Return the causes that explain at least LEAST_SHARE of a tail."""
+    """Return the tail's causes that explain at least LEAST_SHARE of it, and the share that no cause explains."""
     causes = tuple((share.cause.name, share.share) for share in seen.named if share.share.value >= LEAST_SHARE)
     return Explained(causes, seen.unexplained, int(seen.tail.slow), seen.tail.threshold_us)
 
@@ -36,7 +36,8 @@ def explained(seen: Attribution) -> Explained:
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
 
-    No where it explains less than MARGIN; inconclusive without events of the cause, or where the tail is not known.
+    No where it explains less than MARGIN or there are no spikes; inconclusive without events of the cause, or where the
+    tail is not known.
     """
     step = next((step for step in results.steps if step.name == step_name), None)
     if step is None:

@@ -31,10 +31,10 @@ METRICS = ("p50", "p99", "p99.9", "achieved")
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One figure over the runs, oldest first.
+    """One metric of one load over many runs, oldest first: `frame` has COLUMNS.
 
-    `frame` has COLUMNS. `changes`: those between undisturbed runs, with indices into `frame`; `why_not`: in words, why
-    none were looked for.
+    `changes`: changes of level between undisturbed runs, with indices into `frame`; `why_not`: in words, why none were
+    looked for.
     """
 
     machine_class: str
@@ -50,7 +50,7 @@ class Trend:
 
     @property
     def title(self) -> str:
-        """ "RocksDB PUT p99, experiment 01, quick"."""
+        """The title in words, such as `RocksDB PUT p99, experiment 01, quick`."""
         what = "capacity in closed loop" if self.metric == "achieved" else self.metric
         kind = f" {self.kind}" if self.kind in ("floor", SENTINEL) else ""
         name = facts.engine_name(self.subject)
@@ -58,7 +58,7 @@ class Trend:
         return f"{name} {self.workload.upper()}{kind} {what}{where}"
 
     def worse_within(self, runs: int) -> bool:
-        """Return whether the capacity fell, or the latency rose, in the last so many runs."""
+        """Return whether the capacity fell, or the latency rose, in the last `runs` runs."""
         late = (change for change in self.changes if change.index >= len(self.frame) - runs)
         return any((change.ratio > 1) != (self.metric == "achieved") for change in late)
 
@@ -67,7 +67,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the series of `measurements` (see runners.readers.history); one of the sentinel for each machine class."""
+    """Return the trends of `measurements` and `runs` (see readers.history); sentinels have one by machine class."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
@@ -83,7 +83,7 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 
 
 def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
-    """Return the changes of a series, or none and why."""
+    """Return the changes of level in a series, and in words why none were looked for (else empty)."""
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
@@ -97,7 +97,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return by run whether its sentinel lay in the usual range of those before it; None where too few came before."""
+    """Return, by run, whether its sentinel lay in the usual range of earlier ones; None where there were too few."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
