@@ -63,7 +63,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 
 def explains(share: Share) -> Verdict:
-    """Return whether a cause explains a tail: no where its share lies below MARGIN, yes where chance does not make it."""
+    """Return no where a share of a tail lies below MARGIN, yes where it lies above zero and chance does not make it."""
     if share.share.high < MARGIN:
         return Verdict.NO
     return Verdict.YES if share.named and share.share.low > 0 else Verdict.INCONCLUSIVE
