@@ -45,6 +45,10 @@ class Measured:
     run: Run
     steps: tuple[Step, ...]
 
+    def __add__(self, other: Measured) -> Measured:
+        """Return what two blocks of one run measured, as one."""
+        return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
+
     @property
     def loads(self) -> tuple[Step, ...]:
         """Loads without a profiler whose latencies may be quoted; fills, probes and warm-ups are only in `steps`."""

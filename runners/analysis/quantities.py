@@ -52,7 +52,9 @@ COUNTED = {
     "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
     "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
     "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
-    "read_write_calls": Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
+    "read_write_calls": Quantity(
+        "read_write_calls", "read and write calls per request, without recv and send", "count"
+    ),
 }
 #: Quantities that one load alone has.
 OF_LOADS = (

@@ -236,9 +236,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             continue
         method, own_us = blocks[comparison.name], row.baseline_value
         low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-        price = Measure(
-            f"CPU time that passing a {method} on adds to it", value_us, Unit.LATENCY_US, low_us, high_us
-        )
+        price = Measure(f"CPU time that passing a {method} on adds to it", value_us, Unit.LATENCY_US, low_us, high_us)
         evidence: list[object] = [price.against(Measure("a whole request on one node", own_us, Unit.LATENCY_US))]
         if (median := comparison.row(MEDIAN, NEW)) is not None:
             evidence.append(difference_of(comparison, median, method))

@@ -116,7 +116,10 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound where it lies within the floor."""
-    label, value = "that of the lab's generator, truepace, which has no timer of 1 ms,", facts.quoted(step, 0.5) or Bounded(math.nan)
+    label, value = (
+        "that of the lab's generator, truepace, which has no timer of 1 ms,",
+        facts.quoted(step, 0.5) or Bounded(math.nan),
+    )
     if instrument.unresolved(results.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)
@@ -124,7 +127,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: are the published medians the server's? No, where two are longer than a tick, and none here is so long."""
+    """Answer: are the published medians the server's? No, where two exceed a timer's tick, and none here does."""
     published_us = [
         median_us
         for _, output in outputs_named(names)

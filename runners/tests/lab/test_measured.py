@@ -65,6 +65,11 @@ def test_each_column_of_a_frame_is_documented(name: str, reference: dict[str, Me
     assert not getattr(reference["put-compared" if name == "requests" else "put"], name).empty
 
 
+def test_two_blocks_together_have_the_loads_of_both(reference: dict[str, Measured]) -> None:
+    put, get = reference["put"], reference["get"]
+    assert set((put + get).percentiles["load"]) == {*put.percentiles["load"], *get.percentiles["load"]}
+
+
 def test_a_spectrum_marks_loads_that_may_not_be_quoted(reference: dict[str, Measured]) -> None:
     put = reference["put"]
     assert put.spectrum["quotable"].all() and set(put.spectrum["load"]) == {step.name for step in put.loads}
