@@ -202,7 +202,7 @@ def _notes(
     if comparison.reference:
         yield "The reference target is a server that does nothing, loaded with the others."
     if inside:
-        yield "* Not above the reference target beyond noise: the server's own is at most that. Two of them are not compared."
+        yield "* Not above the reference target beyond noise: at most that. Two of them are not compared."
     if refused:
         yield f"Not compared: {'; '.join(f'{label}, for {text}' for label, text in refused.items())}."
     for name, medians in comparison.alone.items():
