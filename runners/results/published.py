@@ -117,7 +117,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound where it lies within the floor."""
     label, value = (
-        "that of the lab's generator, truepace, which has no timer of 1 ms,",
+        "that of truepace, the lab's generator,",
         facts.quoted(step, 0.5) or Bounded(math.nan),
     )
     if instrument.unresolved(results.steps, step, 0.5):

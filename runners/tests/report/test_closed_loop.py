@@ -11,6 +11,7 @@ from runners.experiments.e02_closed_loop_jdk import STAGES, Stage
 from runners.readers.run import Run
 from runners.report import render
 from runners.results.conclusion import conclude
+from runners.tests.fixtures import fake_loops
 from runners.tests.fixtures.fake_loops import ALL, run_of
 
 BEFORE, AFTER, NEW_JDK, DELAYED = (STAGES[name] for name in ("before", "after", "jdk25", "delayed"))
@@ -40,6 +41,17 @@ def _stands(run: Run, stages: Sequence[Stage]) -> None:
         published = "Published, reproduced, and what the authors missed"
         assert (published in page) == (BEFORE in stages or AFTER in stages)
     assert (run.folder.figures_path / "delay-rates.png").stat().st_size
+
+
+@pytest.mark.parametrize(("seconds", "stands"), [(20.0, False), (60.0, True)])
+def test_a_percentile_stands_where_ten_responses_were_slower(
+    seconds: float, stands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake_loops, "SECONDS", seconds)
+    text = _rendered(tmp_path, (BEFORE,)).folder.report_md.read_text()
+    (row,) = (line for line in text.splitlines() if line.startswith("| before\u00a0put\u00a01 "))
+    published, ours = row.split("|")[2:4]
+    assert "p99" in published and ("p99" in ours) == stands
 
 
 def test_where_every_stage_was_measured_every_published_run_stands_in_the_table(tmp_path: Path) -> None:

@@ -88,7 +88,12 @@ def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
 def test_both_reports_hold_the_sections(run: Run) -> None:
     render(conclude(run, {}))
     for report in (run.folder.report_html.read_text(), run.folder.report_md.read_text()):
-        for heading in ("The knees of the stores", "What is written, and what it takes", "Memory", "All in one table"):
+        for heading in (
+            "The knees of the stores",
+            "What is written, and what it takes",
+            "Memory",
+            "What the stores gain and take",
+        ):
             assert heading in report
     for name in ("stores-amplification", "stores-memory", "knees-put"):
         assert (run.folder.figures_path / f"{name}.svg").stat().st_size
