@@ -106,7 +106,7 @@ def written(value: Bounded) -> str:
 
 
 def written_at_most(value: Bounded) -> str:
-    """Return an upper bound in words; the upper end of its own interval, where that is known."""
+    """Return "at most" and a latency in words: the upper end of the interval of `value`, else `value` itself."""
     return f"at most {words.latency(value.high if value.bounded else value.value)}"
 
 

@@ -174,7 +174,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row; refused where the control differs too, by an interval that overlaps the row's."""
+    """Return the row, refused if the control differs from the baseline too and its interval overlaps the row's."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row

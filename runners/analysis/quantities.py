@@ -30,7 +30,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity to compare, in us, rps, bytes or count; of a percentile also `level` (0..1) and requests' column."""
+    """A quantity to compare, in us, rps, bytes or count; a percentile has a `level` (0..1).
+
+    `column`: of the frame of requests, which a percentile is taken from.
+    """
 
     name: str
     label: str

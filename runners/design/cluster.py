@@ -52,7 +52,7 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def alone(cores: int) -> Setting:
-    """Return the setting of one node without a cluster, otherwise as after the changes."""
+    """Return the setting of a single node on so many cores, with the author's changes and without a cluster."""
     return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
 
 

@@ -234,7 +234,7 @@ class SharedSession(_Specified):
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """The closed loops, the loads alone, then the load of all."""
+        """The closed loops, then a load of each server by itself, then the load that all servers share."""
         loops = (member.alone for member in self.members if member.alone is not None)
         solos = (member.solo for member in self.members if member.solo is not None)
         return (*loops, *solos, self.load)

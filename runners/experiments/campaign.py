@@ -34,7 +34,7 @@ Repeats = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class Entry(Struct, frozen=True):
-    """One experiment or command, over targets and settings."""
+    """One entry of a campaign: an experiment or command that is run on each of its targets and settings."""
 
     measure: Annotated[
         str, Meta(description=f"load, knee, compare, or an experiment's number in quotes: {', '.join(_MEASURED)}")

@@ -80,7 +80,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return every loop on every number of connections, after a fill with the keys that it needs; one profiled."""
+        """Return a block: each closed loop on each number of connections, on a filled store; one is profiled."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:

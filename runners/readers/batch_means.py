@@ -28,7 +28,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """The factor that makes a normal 95 % interval a t interval: (t quantile / normal quantile) squared."""
+        """The variance's factor that turns a normal 95 % interval into a t interval: (t / normal quantile) squared."""
         return _raised(self.degrees)
 
 

@@ -218,7 +218,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title with the causes of the tail; without `seen`, with the median and the highest p99 of a second."""
+    """Return a title: the causes of the tail; without `seen` the median and the highest p99 of a single second."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)

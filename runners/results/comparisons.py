@@ -69,9 +69,10 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment differ from its baseline in a direction of `yes`, in the first measured of the blocks?
+    """Answer: does a treatment differ from its baseline in a direction of `yes`? By the first of `blocks` in the run.
 
-    `loads_alone`: setting and workload of loads alone to show with it, of the baseline and of the treatment.
+    `blocks`: None for any. `loads_alone`: (setting, workload) of the baseline, then of the treatment: loads of one
+    server each, whose medians are shown too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]

@@ -62,7 +62,7 @@ class Outage:
 
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
-    """Return the loads in which a node was killed; a load that ended before that is left out."""
+    """Return the loads in which a node was killed; a load that ended before the kill is left out."""
     killed = []
     for step in steps:
         about = step.record.outage if step.kind == OUTAGE and not step.frames["intervals"].empty else None
@@ -89,7 +89,7 @@ def fails(results: Results, subject: str) -> Answer | None:
 
 
 def shared_response(results: Results) -> Answer | None:
-    """Answer: can one response object be shared by all requests? Not where its head grows from response to response."""
+    """Answer: can one response object be shared by all requests? No if the HTTP head grows with each response."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:

@@ -69,7 +69,7 @@ class PublishedRate:
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: does every ladder's knee lie above the highest rate that the published server kept up with?"""
+    """Answer: does each ladder's knee lie above the highest rate that the server of the original report achieved?"""
     parts, verdicts, steps, late = [], [], [], False
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]

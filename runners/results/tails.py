@@ -63,7 +63,11 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 
 def explains(share: Share) -> Verdict:
-    """Return no where a share of a tail lies below MARGIN, yes where it lies above zero and chance does not make it."""
+    """Return whether a cause explains a tail.
+
+    No where the whole interval of its share lies below MARGIN; else yes where that interval lies above zero and chance
+    does not make such a share; else inconclusive.
+    """
     if share.share.high < MARGIN:
         return Verdict.NO
     return Verdict.YES if share.named and share.share.low > 0 else Verdict.INCONCLUSIVE

@@ -175,7 +175,7 @@ class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
     `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that
-    was loaded alone. `until`: the block may end after any start that decides the primary quantity. `cpu_groups`:
+    was loaded alone. `until`: the block ends with the start of servers that decides the primary quantity. `cpu_groups`:
     "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long one server is loaded before
     another; 0 where the server changes with the request.
     """

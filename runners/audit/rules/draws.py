@@ -203,7 +203,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return the number of writes a thread after which `errors` of `requests` reads find nothing, if there is one."""
+    """Return how many writes of each thread make `errors` of `requests` random reads miss; None if no number does."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None

@@ -91,7 +91,7 @@ PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
-    """Return the straight line through the percentiles up to p90, if it is a millisecond timer's."""
+    """Return the line of latency over percentiles up to p90 if it is one that a timer of 1 ms makes, else None."""
     rows = output.report.latencies.spectrum
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
