@@ -141,7 +141,7 @@ class Comparison:
 
     @property
     def leading(self) -> str:
-        """The quantity to quote first: `primary`, or CPU per request if that is a throughput that the generator limited."""
+        """The quantity to quote first: `primary`, or CPU per request if the generator limited a primary throughput."""
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
@@ -164,7 +164,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU row of all threads if its direction differs from that of request threads (`row`), else None."""
+        """Return the CPU row of all threads if its direction differs from `row`, the CPU row of request threads."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
@@ -175,7 +175,7 @@ class Comparison:
 
     @property
     def answered(self) -> bool:
-        """Whether the primary quantity of each treatment differs from the baseline's, or is the same within the margin."""
+        """Whether the primary quantity of each treatment differs from the baseline's, or equals it within `margin`."""
         rows = self.rows_of(self.primary)
         return bool(rows) and not any(row.inconclusive for row in rows)
 

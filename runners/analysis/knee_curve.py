@@ -4,7 +4,8 @@ With x the logarithm of the rate, y = log(p99 / limit) is -l (1 - exp((x - k) / 
 h (1 - exp((k - x) / w)) above it, with noise of Student's t with 4 degrees of freedom (K. Lange and others, 1989, JASA
 84); a share of the steps is spoilt and lies anywhere above. k differs between steps and between starts by normal
 deviates, integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is
-the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of simulated searches (docs/method.md).
+the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of simulated searches
+(docs/method.md).
 """
 
 from __future__ import annotations

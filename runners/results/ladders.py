@@ -31,8 +31,8 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `base`: the rate that the ladder's are shares of; `base_knee`: that rate as a knee. Of a search, `other_steps` are
-    loads of other blocks on the same server, and `closed_loop` the fastest one on as many connections.
+    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee of this rate. Only a search has
+    `other_steps`, loads of other blocks on the server; `closed_loop`: the fastest one on as many connections.
     """
 
     name: str
@@ -67,18 +67,18 @@ class Ladder:
 
     @property
     def same(self) -> tuple[str, str, int | None]:
-        """Server, load and connections: ladders that have these in common are about the same knee."""
+        """(server, workload, connections); ladders that have these in common are about the same knee."""
         first = self.steps[0]
         return first.subject, first.workload, first.record.connections
 
     @property
     def judged_by(self) -> Objective:
-        """The objective; where there is none, that the offered rate is achieved."""
+        """The objective; without one, the objective that the offered rate is achieved."""
         return self.objective or ACHIEVED_ALONE
 
     @cached_property
     def points(self) -> list[Point]:
-        """The judged rates of all steps: one of each step, or of a sweep every short rate step."""
+        """The points of all steps: one for each step, or for each short rate step of a sweep."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
@@ -135,7 +135,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two searched knees or None; a bound is 0 or infinite where a knee itself is only a bound."""
+    """Return the ratio of two searched knees or None; its bound is 0 or infinite if a knee is only known as a bound."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -170,7 +170,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run in order: searches with the loads that bound their knee, others with their knee."""
+    """Return the ladders of a run in order: searches with the loads that bound the knee, others with the knee."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -191,7 +191,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return the closed loop with most good responses per second, by server, load and connections."""
+    """Return the closed loop with most good responses per second for each (server, workload, connections)."""
     loops = [
         step
         for step in run.steps
@@ -237,7 +237,7 @@ class SearchedKnee:
 
 
 def knees(run: Run) -> dict[str, list[SearchedKnee]]:
-    """Return the knees, or their bounds, that searches found, by workload; a workload with a single one is left out."""
+    """Return the knees, or their bounds, that searches found, by workload; one with a single treatment is left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
