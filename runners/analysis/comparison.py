@@ -164,7 +164,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU row of all threads if its direction differs from `row`, the CPU row of request threads."""
+        """Return all threads' CPU row if its direction differs from `row`, the request threads' CPU row; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

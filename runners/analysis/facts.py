@@ -219,7 +219,6 @@ def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
 
 
 def profile_samples(step: Step, event: str) -> int:
-    """Return the number of samples of one event."""
     return int(shares_of(step, event)["samples"].sum())
 
 

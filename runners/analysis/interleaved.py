@@ -174,7 +174,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, marked as refused if the control differs from the baseline and both intervals overlap."""
+    """Return the row, marked as refused if the control row shows a difference too and both rows' intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -212,7 +212,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, marked as refused if its higher latency lies within the instrument floor, or a tail has none."""
+    """Return the row, refused if the higher latency lies within the instrument floor, or if a tail has no floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

@@ -34,7 +34,7 @@ LONG_JITTER = 0.02
 SHORTER_JITTER = 0.1
 #: The first longer step has at least JUST_BELOW times the estimated rate, the second at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: The first longer step has at most BELOW_CLOSED times the closed loop's rate; each miss lowers the rate by LOWER.
+#: The first longer step has at most BELOW_CLOSED times the closed loop's rate; each miss multiplies it by LOWER.
 BELOW_CLOSED, LOWER = 0.95, 0.8
 #: After a step that missed by more than the factor FAR, the next step has MUCH_LOWER times this step's rate.
 FAR, MUCH_LOWER = 3.0, 0.5

@@ -183,7 +183,6 @@ def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
 
 
 def _whole(step: Step, objective: Objective) -> Point:
-    """Judge a load at one rate."""
     levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
     latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf

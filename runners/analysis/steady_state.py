@@ -1,11 +1,11 @@
 """The steady state of a step, and changes of level in a history of figures.
 
 A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
-Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the second
-on after which each stretch has the median of the step's second half, within the noise or 2 %, without a trend (E.
-Barrett and others, 2017, OOPSLA; H. B. Mann, 1945, Econometrica 13). A history is split where the ranks of both sides
-differ most, if a shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift
-shows as several small changes.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the time on after which
+every stretch has the median of the step's second half, within the noise or 2 %, without a trend (E. Barrett and others,
+2017, OOPSLA; H. B. Mann, 1945, Econometrica 13). A history is split where the ranks of both sides differ most, if a
+shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift shows as several
+small changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The steadiness of a step: `steady` (None with too few seconds), and from which second of its window on.
+    """The steadiness of a step: whether it is `steady` (None: too few seconds), and the second from which it is.
 
     `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """

@@ -69,7 +69,7 @@ class Effects:
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
     """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of them.
 
-    A request that did not complete counts as slower than any that did; a percentile that falls on one is infinite.
+    A request that did not complete counts as slower than all that did: a percentile that falls on it is infinite.
     """
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
@@ -201,7 +201,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return the treatments' effects by least squares, their covariance for a unit residual, and its variance."""
+    """Return least-squares effects of treatments, their covariance for residual variance 1, and that variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1

@@ -162,7 +162,6 @@ def withheld(step: Step) -> frozenset[Aspect]:
 
 
 def may_quote(step: Step, aspect: Aspect) -> bool:
-    """Return whether an aspect of a step may be quoted."""
     return aspect not in withheld(step)
 
 

@@ -92,7 +92,7 @@ class FixedRate:
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the session of the instrument floor and then the treatments' sessions; without rate the given ones."""
+        """Return the instrument floor's session, then those of each treatment; if `rate` is None the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -325,7 +325,7 @@ class Interleaved:
         )
 
     def within(self, minutes: float) -> Interleaved:
-        """Return the block with as many starts as fit into a budget. Raises PlanError for too few for a verdict."""
+        """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""
         start_s = self._starts_s / self.starts
         # a budget that starts fill to the microsecond is filled, however their seconds were summed up
         starts = int((minutes * 60 - planned_s(self.probes())) / start_s + 1e-6)

@@ -15,7 +15,7 @@ QUEUE = 128
 #: On a replicated cluster each request to the first node makes two calls; the blocking client has room for QUEUE calls.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: The server before the report's changes, with each change alone, and with all. A short size has no time for all.
+#: The server before the report's changes, with each change alone, and with all. A short size measures only some.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
@@ -57,7 +57,7 @@ def alone(cores: int) -> Setting:
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return SHARDED, or a setting of `setting`, as three processes with a write-ahead log, so that nodes may die."""
+    """Return NEW under the name SHARDED, or a setting of REPLICATED, as three processes with a write-ahead log."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)

@@ -257,7 +257,6 @@ class Experiment:
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
-        """Return the planned seconds of a run: the sum over its blocks, and the report."""
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:

@@ -46,7 +46,10 @@ def most_again(steps: int) -> int:
 
 
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Return the `most` published rates nearest to `base_rps`, up to MOST_SHARE times it, or with `beyond` the next."""
+    """Return the `most` published rates nearest to `base_rps`, lowest first.
+
+    A rate is at most MOST_SHARE times `base_rps`; with `beyond`, at most the first published rate above `base_rps`.
+    """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
     within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
@@ -161,7 +164,6 @@ class KneeSearch:
 
     @property
     def batch_s(self) -> float:
-        """The planned seconds of one load of BATCH short steps."""
         return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
 
     @property
@@ -298,7 +300,7 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """The searches and ladders around the knees of one experiment in one size, with the fields of both.
+    """The searches and ladders around the knees of one experiment in one size; fields as in KneeSearch and Ladder.
 
     `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s`: seconds of
     a short step; `probe_warmup_s`: of the warm-up before a longer step. The last five fields are the experiment's own.

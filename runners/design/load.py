@@ -150,7 +150,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return the given rate if above 0, else the published one, but at most `share` of the lowest `capacity_rps`."""
+    """Return the given rate if above 0, else `share` of the lowest capacity, or the published rate if that is lower."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])

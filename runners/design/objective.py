@@ -105,7 +105,7 @@ class LoadLimit:
 
     @classmethod
     def parse(cls, text: str) -> LoadLimit:
-        """Read one limit of `lab load --fail-on`. Raises PlanError for no limit, or for an unknown percentile."""
+        """Read one limit of `lab load --fail-on`. Raises PlanError if it is none or has an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -137,7 +137,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The relative change of a quantity, or the difference of error shares, `above` (else below) which it fails."""
+    """A limit of a quantity's relative `change`, or of the difference of error shares: upper if `above`, else lower."""
 
     quantity: str
     above: bool

@@ -176,8 +176,7 @@ class Session(_Specified):
 
     `fill` is written first; with `restart` the server is started again after the fill. Successive sessions that differ
     in their trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of
-    earlier sessions stay up. `heads`: how many responses of an earlier start are read one by one, to record their HTTP
-    heads.
+    earlier sessions stay up. `heads`: how many responses of an earlier start are read one by one, for their HTTP heads.
     """
 
     treatment: Setting
@@ -242,7 +241,6 @@ class SharedSession(_Specified):
 
     @property
     def planned_s(self) -> float:
-        """The planned seconds of starts, fills, warm-ups and trials."""
         fills_s = sum(member.workload.fill_s() for member in self.members)
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])

@@ -145,7 +145,7 @@ class TargetFile:
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the target with its placeholders filled in for one start. Raises PlanError if the url lacks {host}."""
+        """Return the target with placeholders filled in for one start. Raises PlanError if it has none for `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")

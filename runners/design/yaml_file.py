@@ -55,7 +55,6 @@ class YamlForm(Generic[Record]):
         return _Reading(self, path, *self._parsed(path, text)).record(), raw
 
     def schema(self, title: str) -> dict[str, Any]:
-        """Return the JSON schema of the file, for editors."""
         schema = msgspec.json.schema(self.record)
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 

@@ -161,7 +161,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether more than one second makes the p99; if one does, the p99 says when something happened only."""
+    """Judge whether more than one second makes the p99; else the p99 shows a single event, not the usual tail."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None

@@ -246,7 +246,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return the profiled step and the clients' share of each workload after the changes; empty if one is missing."""
+    """Return (profiled step, share of the nodes' clients) for each workload on NEW; empty if a workload is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -259,7 +259,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: does passing on take a larger share of the CPU time of one block's requests than of another's?"""
+    """Answer: is the share of CPU time that passing requests on takes larger in `block` than in the block `than`?"""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]

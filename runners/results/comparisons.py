@@ -134,7 +134,7 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity? `factorial`, or if not measured `alone`, decides: (block, treatment)."""
+    """Answer: does a setting raise a quantity? By (block, treatment) `factorial` or, if not measured, `alone`."""
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
@@ -149,7 +149,7 @@ class Cost:
 
 
 def costs_anything(results: Results) -> Answer | None:
-    """Answer: does any treatment that gains in its primary quantity cost something else?"""
+    """Answer: is any treatment that gains in its primary quantity worse in another? Inconclusive if none gains."""
     gains = [
         (comparison, row)
         for comparison in results.comparisons

@@ -31,8 +31,8 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee of this rate. Only a search has
-    `other_steps`, loads of other blocks on the server; `closed_loop`: the fastest one on as many connections.
+    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee of this rate. `other_steps`: for a
+    search, loads of other blocks on the server. `closed_loop`: the fastest closed loop on as many connections.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Ladder:
 
     @property
     def rate_steps(self) -> list[Step]:
-        """One step of each rate, lowest first: the repeat where a rate was offered again."""
+        """The last step of each rate, lowest rate first: a repeat replaces the earlier step."""
         last = {facts.offered_rps(step): step for step in self.steps}
         return [last[rps] for rps in sorted(last)]
 
@@ -110,7 +110,7 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The knee that this search found, or the one that the ladder's rates are shares of; else None."""
+        """The knee that the search found, or the knee of which the ladder's rates are shares; else None."""
         return self.known.knee if self.known else self.base_knee
 
     @property
@@ -130,7 +130,7 @@ def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Return whether two ladders are of one search, whose loads went to both servers in random order."""
+    """Return whether two ladders belong to one search, which loads their servers in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 

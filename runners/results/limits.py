@@ -64,7 +64,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and that does not pass, else DONE."""
+    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive (unless that passes), else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT

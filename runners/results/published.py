@@ -47,7 +47,7 @@ def taken_at_rps(output: Output) -> float | None:
 
 
 def longest_us(output: Output) -> float:
-    """Return the longest of mean, median and p99 of an output, in microseconds; 0 where it has none."""
+    """Return the longest of mean, median and p99 of an output, in microseconds; 0 if it has none."""
     report = output.report
     values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
     return max((value for value in values if value is not None), default=0.0)
@@ -238,7 +238,7 @@ def taken_at_another_rate(results: Results) -> Answer | None:
 
 @answering
 def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
-    """Answer: does the published cold run hold its cold start? No: wrk2 leaves the first seconds out."""
+    """Answer: does the published cold run show its cold start? No: wrk2 leaves the first seconds out."""
     cold = facts.only(results.run.find(workload=workload, profiled=False))
     if cold is None or not facts.quotable(cold):
         return None
