@@ -1,7 +1,6 @@
 """The comparison of treatments with a baseline, by interleaved trials, run folders, or outputs of load tools.
 
-The quantities of a side are compared only where at most 0.1 % of its responses failed: a failed response is no fast
-response.
+A quantity is compared only if at most 0.1 % of the responses of each side failed: a failed response is no fast one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from runners.design.objective import CPU, THROUGHPUT
 
 LEAST_COST = 0.01  # relative change: a smaller one is no cost
 LEAST_COUNT = 0.1  # per request: a smaller difference of counts is no cost, whatever the relative change
-#: Runs of each side without which there is no verdict.
+#: The fewest runs of each side for a verdict.
 FEWEST_RUNS = 2
 
 
@@ -36,7 +35,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The medians in us of one load on each side alone, at one rate; the spread between processes is not known."""
+    """The median response times in us of two loads of one server each, at one rate: the baseline and a treatment."""
 
     rate_rps: float
     baseline: Bounded
@@ -56,15 +55,16 @@ class Alone:
 class Comparison:
     """A comparison of treatments with a baseline: one row for each quantity and treatment, and the conditions.
 
-    `margin`: the relative change that would matter. `failed`: by side, (ended, failed) requests of each start or run.
-    `refused`: quantities that are not compared, and why. `rate_rps`: the rate offered to each side, NaN in closed loop.
-    `alone`: by treatment, loads of the same run that are not interleaved.
+    `margin`: the relative change that would matter. `failed`: for each side, the (ended, failed) requests of each start
+    or run. `refused`: (quantity, reason) for what is not compared. `rate_rps`: the rate offered to each side, NaN in
+    closed loop. `alone`: for each treatment, loads of the same run that were not interleaved.
 
-    Of interleaved trials: `control`, the baseline's second process against its first. `reference`: by quantity, the
-    value of the server that does nothing. `late`: starts whose generator was late. `without_stalls`: the share of time
-    left out for the percentile without the machine's stalls. `carried_over`: by server, the relative change of service
-    time after a request to it. `between_starts`: the share of the primary quantity's variance that lies between starts.
-    `values`: by quantity and side, control included, the value in each start, NaN where the side had no part in it.
+    Only interleaved trials have these. `control`: the baseline's second process against its first. `reference`: for
+    each quantity, the value of the server that does nothing. `late`: starts in which the generator was late.
+    `without_stalls`: the share of time that the p99 without the machine's stalls leaves out. `carried_over`: for each
+    server, the relative change of service time in requests that follow a request to that server. `between_starts`: the
+    share of the primary quantity's variance that lies between starts. `values`: for each (quantity, side), the value in
+    each start; NaN for a start without this side.
     """
 
     name: str
@@ -103,12 +103,12 @@ class Comparison:
 
     @property
     def unit(self) -> str:
-        """The word for one repeat: `start` of interleaved trials, or `run`."""
+        """The word for one repeat: `start` for interleaved trials, else `run`."""
         return "start" if self.interleaved else "run"
 
     @property
     def fewest(self) -> int:
-        """The fewest starts, or runs, of each side for a verdict."""
+        """The number of starts (or runs) of each side that a verdict needs."""
         return FEWEST_STARTS if self.interleaved else FEWEST_RUNS
 
     @property
@@ -118,17 +118,17 @@ class Comparison:
 
     @property
     def failing(self) -> dict[str, float]:
-        """The failed share of each side where it is too large for anything else to be compared."""
+        """The share of failed responses of each side; sides in which at most MOST_FAILED failed are left out."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
-        """Estimate by how much more of a treatment's responses fail than of the baseline's, as a share of 1."""
+        """Return the share of failed responses of a treatment minus the baseline's, with its 95 % interval."""
         sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
         return counts.more_failed(*sides, paired=self.interleaved)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """By quantity and treatment, the ratio to the baseline in each start."""
+        """For each (quantity, treatment), the ratio to the baseline in every start that the treatment was part of."""
         return {
             (quantity, name): tuple(
                 value / base
@@ -141,7 +141,7 @@ class Comparison:
 
     @property
     def leading(self) -> str:
-        """The quantity to quote first: the primary one, or CPU per request where the generator limited its rate."""
+        """The quantity to quote first: `primary`, or CPU per request if the generator limited a primary throughput."""
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
@@ -154,7 +154,7 @@ class Comparison:
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows, except the primary quantity's, in which a treatment is worse by more than a trifle."""
+        """Return the rows, except the primary quantity's, in which a treatment is worse by at least LEAST_COST."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -164,18 +164,18 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU row of all threads if its direction differs from `row`, that of request threads; else None."""
+        """Return all threads' CPU row if its direction differs from `row`, the request threads' CPU row; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
     @property
     def trusted(self) -> bool:
-        """Whether the control shows no difference in the primary quantity."""
+        """Whether the control does not differ from the baseline in the primary quantity; True without a control."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
 
     @property
     def answered(self) -> bool:
-        """Whether every treatment's primary quantity differs, or is the same within the margin."""
+        """Whether the primary quantity of each treatment differs from the baseline's, or equals it within `margin`."""
         rows = self.rows_of(self.primary)
         return bool(rows) and not any(row.inconclusive for row in rows)
 
@@ -189,7 +189,7 @@ class Comparison:
         }  # fmt: skip
 
     def failed_json(self) -> dict[str, object]:
-        """Return the numbers of ended and failed requests by side, as plain JSON values."""
+        """Return the numbers of ended and failed requests of each side, as plain JSON values."""
         return {
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
@@ -197,7 +197,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row, refused where more than MOST_FAILED of a side's responses failed."""
+    """Return the row, marked as refused if more than MOST_FAILED of the responses of one of its sides failed."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

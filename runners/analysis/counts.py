@@ -26,7 +26,7 @@ ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts"
 
 
 def number(step: Step, column: str) -> float:
-    """Return a value of the step's summary; NaN when it is not there."""
+    """Return the value of a column of the step's summary; NaN if the summary lacks it."""
     summary = step.frames["summary"]
     known = not summary.empty and column in summary  # older runs lack younger columns
     value: Any = summary[column].iat[0] if known else math.nan
@@ -34,12 +34,12 @@ def number(step: Step, column: str) -> float:
 
 
 def errors(step: Step) -> dict[str, float]:
-    """Return how many requests had no good response, by kind; kinds that the generator does not count are left out."""
+    """Return the number of failed requests of each kind in ERRORS, without kinds that the generator does not count."""
     return {column: count for column in ERRORS if words.known(count := number(step, column))}
 
 
 def offered_rps(step: Step) -> float:
-    """Return the offered rate; NaN in closed loop."""
+    """Return the offered rate in requests per second, from the summary or else from the plan; NaN in closed loop."""
     value = number(step, "offered_rps")
     planned_rps = step.record.offered_rps
     return float(planned_rps) if math.isnan(value) and isinstance(planned_rps, (int, float)) else value
@@ -53,7 +53,7 @@ def achieved_rps(step: Step) -> float:
 def achieved_share(step: Step) -> float:
     """Return the achieved over the offered rate; NaN in closed loop.
 
-    Of wrk2's offered rate, what it can't send while each thread opens a connection every 5 ms (wrk.c) is taken off.
+    The offered rate of wrk2 is lowered: at first it sends less, since a thread opens one connection per 5 ms (wrk.c).
     """
     record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
     if record.generator.tool == "wrk2" and elapsed_s > 0:
@@ -64,7 +64,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the `intervals` rows of a step's responses, one a second, in order; a partial last one is left out."""
+    """Return the `intervals` rows of a step's responses, one for each second in order, without a partial last one."""
     rows = step.frames["intervals"]
     rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
     rows = rows[rows["count"] > 0]
@@ -75,7 +75,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The ended `requests` of a load, and the numbers that failed, by kind; `refused`: an unexpected error status."""
+    """The numbers of `requests` of a load that ended, and that failed in each way (`refused`: by the status)."""
 
     requests: float
     protocol: float = 0.0
@@ -85,23 +85,23 @@ class Failures:
 
     @property
     def failed(self) -> float:
-        """The failed requests, limited to `requests`: a response that came too late may be counted twice."""
+        """The number of failed requests, at most `requests`: one whose response came too late may be counted twice."""
         return min(self.requests, self.protocol + self.connection + self.timed_out + self.refused)
 
     @property
     def share(self) -> float:
-        """The share of requests that failed; 0 where there were none."""
+        """The share of the requests that failed; 0 without requests."""
         return self.failed / self.requests if self.requests else 0.0
 
 
 def by_status(step: Step) -> dict[str, int]:
-    """Return how many responses had each status; empty where the generator does not tell."""
+    """Return the number of responses with each status code; empty if the generator does not record them."""
     rows = step.frames.get("status", pd.DataFrame())
     return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
 
 
 def refused_by_status(step: Step) -> dict[str, int]:
-    """Return the number of responses by error status (400 or above), without those that the workload expects."""
+    """Return the number of responses with each error status (400 or above) that the workload does not expect."""
     expected = step.record.expected_status
     return {
         code: count
@@ -126,7 +126,7 @@ def failures(step: Step) -> Failures:
 
 
 def server_cores(step: Step) -> float:
-    """Return the cores that the server kept busy, on average; NaN if not known."""
+    """Return how many cores the server kept busy, on average; NaN if not known."""
     return _mean(step, "server_cpu_cores")
 
 
@@ -136,7 +136,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return the cores that other processes kept busy and the share of all cores that the host took; NaN if unknown."""
+    """Return how many cores other processes kept busy, and which share of all cores the host took; NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -145,18 +145,18 @@ def _mean(step: Step, column: str) -> float:
     return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan
 
 
-#: The numbers of requests that ended, and of failed ones among them.
+#: The number of requests that ended, and how many of them failed.
 Counts = tuple[int, int]
 
 
 def of_step(step: Step) -> Counts:
-    """Return the ended and the failed requests of a load on one server."""
+    """Return the numbers of ended and of failed requests of a load on one server."""
     counted = failures(step)
     return int(counted.requests), int(counted.failed)
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return the ended and the failed requests of a shared load, by server; servers not in the load are left out."""
+    """Return the numbers of ended and of failed requests of each server in `names` that had a part in a shared load."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -170,13 +170,13 @@ def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
 
 
 def failed_share(counts: Sequence[Counts]) -> float:
-    """Return the share of all requests that failed; 0 without any."""
+    """Return the share of all requests that failed; 0 without requests."""
     ended = sum(requests for requests, _ in counts)
     return sum(failed for _, failed in counts) / ended if ended else 0.0
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the failed share of every side where it exceeds MOST_FAILED, so that nothing else may be compared."""
+    """Return the failed share of each side; sides in which it is at most MOST_FAILED are left out."""
     shares = {name: failed_share(counts) for name, counts in failed.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
@@ -184,8 +184,8 @@ def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
     """Return the failed share of a treatment minus the baseline's, with its interval; NaN if a side has no requests.
 
-    A side has one count for each of its starts, or runs; `paired`: the two sides' counts belong together by index. The
-    interval is the wider of Student's over starts, since errors come in bursts, and Newcombe's over all requests (R. G.
+    Each side has one count for each start or run; `paired`: counts with one index belong to one start. The interval
+    encloses both Student's over the starts, since errors come in bursts, and Newcombe's over all requests (R. G.
     Newcombe, 1998, Statistics in Medicine 17, method 10).
     """
     if paired:

@@ -1,4 +1,4 @@
-"""Facts of a step: its latencies as far as they may be quoted, its samples, its line of words, and its profile."""
+"""Facts of a step: the latencies that may be quoted, the number of samples, a description in one line, the profile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from runners.design.setting import ENGINES
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
-#: What reports call an engine, or a setting of one that has a name of its own.
+#: The names in reports of all engines, and of some settings of an engine.
 ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
@@ -46,7 +46,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return lists of items by key, in the order in which they come."""
+    """Return a list of the items of each key; keys and items stay in the order of `items`."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -54,19 +54,19 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def quotable(step: Step) -> bool:
-    """Return whether all latencies of a step may be quoted, and there are some."""
+    """Return whether a step has percentiles and all of them may be quoted."""
     latencies = may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL)
     return latencies and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile (0..1) as an upper bound, of a step that nothing spoilt but a late generator; else None."""
+    """Return a percentile (0..1) in us as an upper bound if only a late generator spoilt the step, else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return a percentile (0..1) in microseconds, bounded by its effective sample; None if it was not recorded."""
+    """Return a percentile (0..1) in us, with its interval by the effective sample size; None if it was not recorded."""
     row = _percentile(step, level, kind)
     if row is None:
         return None
@@ -75,7 +75,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return the most that a percentile can be in us, whatever requests without a response would take; NaN if unknown.
+    """Return the largest possible value in us of a percentile (0..1), however slow the lost responses; NaN if unknown.
 
     C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
@@ -84,7 +84,7 @@ def most_us(step: Step, level: float) -> float:
 
 
 def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
-    """Return the row of a percentile, or None."""
+    """Return the `percentiles` row of a level (0..1) and a kind of time, or None."""
     rows = step.frames["percentiles"]
     if rows.empty:
         return None
@@ -94,7 +94,7 @@ def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
 
 
 def _at_least(row: pd.Series) -> bool:
-    """Return whether a percentile is a lower bound; a row that does not tell is taken for an exact value."""
+    """Return whether the percentile of a row is only a lower bound; False if the row does not say."""
     return not pd.isna(row["at_least"]) and bool(row["at_least"])
 
 
@@ -111,7 +111,7 @@ def written_at_most(value: Bounded) -> str:
 
 
 def latency_text(step: Step, level: float) -> str:
-    """Return a percentile of the response times in words: as quoted, as an upper bound, or why it is neither."""
+    """Return a percentile (0..1) of response times in words: its value, or an upper bound, or why neither is known."""
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
@@ -119,7 +119,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return a percentile (0..1) in microseconds as `at` does; None where it may not be quoted."""
+    """Return the same percentile (0..1) in us as `at`, but None if it may not be quoted."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
@@ -140,7 +140,7 @@ def title(step: Step) -> str:
 
 
 def only(steps: list[Step]) -> Step | None:
-    """Return the last of the steps (a step that was run again is the one that counts), None without any."""
+    """Return the last of the steps, since a repeated step replaces the earlier ones; None without steps."""
     return steps[-1] if steps else None
 
 
@@ -157,7 +157,7 @@ SHOWN_LEVELS = (0.5, 0.99)
 
 
 def line(step: Step) -> str:
-    """Return a line of words on a load: rates, percentiles, samples and errors, and why some may not be quoted."""
+    """Return one line that describes a load: rates, percentiles, samples, errors, and why some may not be quoted."""
     name = title(step) + (" profiled" if step.profiled else "")
     seen = cause(step)
     if seen in FAILED:
@@ -188,7 +188,7 @@ _WRITES = ("put", FILL)
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate of a store's slowest closed loop of writes, else of its engine's last fill, or None."""
+    """Return the rate of the slowest closed loop of writes to the setting `subject`, else of the engine's last fill."""
     own: list[float] = []
     alike: float | None = None
     for step in steps:
@@ -208,7 +208,7 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 
 def usable_profile(step: Step) -> bool:
-    """Return whether a step has a profile that may be quoted for its rate."""
+    """Return whether a step has a profile and the profile may be quoted."""
     return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
 
 
@@ -219,7 +219,6 @@ def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
 
 
 def profile_samples(step: Step, event: str) -> int:
-    """Return the number of samples of one event."""
     return int(shares_of(step, event)["samples"].sum())
 
 

@@ -1,8 +1,8 @@
-"""Floors of load generators: what they add to latency and can resolve; and what they read of a frozen server.
+"""Instrument floors: the latency that load generators add and can resolve; and their readings of a frozen server.
 
-The method is in docs/0004-resolution.md. Several rounds are summed up by their median, with the order statistics that
-enclose it with 95 % (from six rounds on; of fewer, the smallest and largest). Of requests due every 1/R seconds, those
-due while a server is frozen for F seconds wait F, F - 1/R, …, so R * (F - x) of them wait longer than x.
+The method is in docs/0004-resolution.md. A figure of several rounds is their median, with an interval between the order
+statistics that enclose it with 95 % (with fewer than six rounds: between the smallest and the largest value). Requests
+due every 1/R seconds while a server is frozen for F seconds wait F, F - 1/R, …: R * (F - x) of them longer than x.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ENOUGH_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """All rounds of one generator on a server that does nothing, at one rate (NaN: closed loop) and connections."""
+    """All rounds of one generator on a server that does nothing, with equal rate (NaN: closed loop) and connections."""
 
     tool: str
     connections: int
@@ -40,7 +40,7 @@ class Floor:
 
     @property
     def good(self) -> tuple[Step, ...]:
-        """Rounds whose latencies may be quoted."""
+        """The rounds whose latencies may be quoted."""
         return tuple(step for step in self.rounds if facts.quotable(step))
 
     @property
@@ -48,14 +48,14 @@ class Floor:
         return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """Return the median over the rounds of a percentile (0..1), in microseconds, with its interval."""
+        """Return the median of a percentile (0..1) over the good rounds, in us, with its interval; None without any."""
         return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
         return over_rounds(facts.achieved_rps(step) for step in self.good)
 
     def cpu_s_a_million(self) -> Bounded | None:
-        """Return the generator's CPU seconds for a million requests: the median over the rounds with its interval."""
+        """Return the median over good rounds of the generator's CPU seconds per million requests; None without any."""
         return over_rounds(value for step in self.good if math.isfinite(value := cpu_s_a_million(step)))
 
 
@@ -69,7 +69,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds for a million requests: in the window, else in its whole process, else NaN."""
+    """Return the generator's CPU seconds per million requests, in the window or else in the whole process, or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -77,7 +77,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return a percentile in microseconds by the number of the round, where it may be quoted."""
+    """Return a percentile (0..1) in us for each round number; rounds in which it may not be quoted are left out."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -98,22 +98,22 @@ def floors(steps: Iterable[Step]) -> list[Floor]:
 
 
 def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
-    """Return the pairs of connections and rate of all floors that are no closed loop, each once."""
+    """Return the distinct (connections, rate) pairs of the floors, without closed loops."""
     return list(dict.fromkeys((floor.connections, floor.rate_rps) for floor in floors if not floor.closed))
 
 
 def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """Return the floors at one rate and number of connections, by generator."""
+    """Return the floor of each generator at one rate and number of connections."""
     return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of the simplest client with good rounds: the blocking one, else the epoll loop, or None."""
+    """Return the floor of the blocking client if that has good rounds, else of the epoll loop if that has, or None."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return a generator's percentile less the reference client's in us: the median over the rounds that both have."""
+    """Return the median over common rounds of a generator's percentile minus the reference client's, in us, or None."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -126,8 +126,8 @@ MEDIAN, TAIL = 0.5, 0.99
 def resolution_us(floor: Step | None, level: float) -> float | None:
     """Return the smallest difference of medians (`level` 0.5), or of p99, that a floor resolves, in microseconds.
 
-    In 95 of 100 cases two measurements differ by less, with the floor's whole seconds as repeats. It is the timer's
-    tick where the floor shows one, and None where the floor may not be quoted or has too few seconds.
+    Two measurements differ by less in 95 of 100 cases, with the floor's whole seconds as repeats. If the floor shows a
+    timer's tick, the result is this tick. None if the floor may not be quoted or has too few seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -142,12 +142,12 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Return the straight line that a timer makes of the lower percentiles of response times; None without one."""
+    """Fit the straight line that a timer's tick makes of the lower percentiles of response times; None if none fits."""
     return fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
 
 
 def timer_tick_us(step: Step) -> float | None:
-    """Return the timer tick of a step's generator in microseconds; None where its spectrum shows none."""
+    """Return the timer tick of a step's generator in microseconds; None if the spectrum shows no tick."""
     line = timer_fit(step.frames["spectrum"])
     return line.width_us if line is not None and line.is_millisecond_timer else None
 
@@ -158,10 +158,9 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze: its begin in seconds of the recorded window, and the part of its length within the window.
+    """One freeze of a server: its begin, and its length within the recorded window, in seconds of this window.
 
-    `longest_s`: how long its first request waits, at most until the load ends; `at_end`: it lasted longer than the
-    load.
+    `longest_s`: the wait of the first delayed request, at most until the load ends; `at_end`: the window ended first.
     """
 
     at_s: float
@@ -200,7 +199,7 @@ class Stall:
 
     @property
     def seen_share(self) -> float:
-        """The counted over the expected requests that wait longer than `long_s`; NaN in closed loop."""
+        """The counted divided by the expected number of requests that wait longer than `long_s`; NaN in closed loop."""
         expected = self.expected_above(self.long_s)
         return self.counted_above(self.long_s) / expected if expected > 0 else math.nan
 
@@ -210,7 +209,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """Return what a step's generator read of a frozen server; None without a freeze or recorded latencies."""
+    """Return the latencies that a step's generator read of a frozen server; None without a freeze or latencies."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
@@ -234,7 +233,7 @@ def stall(step: Step) -> Stall | None:
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
-    """Return what the generators read in those steps whose server was frozen."""
+    """Return the `stall` of each step whose server was frozen."""
     return [seen for step in steps if (seen := stall(step)) is not None]
 
 
@@ -243,7 +242,7 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at a load's rate and connections, preferably of the same workload; None without one."""
+    """Return the last floor at the rate and connections of a load, preferably with its workload; None without any."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
@@ -253,26 +252,26 @@ def floor_before(steps: Iterable[Step]) -> Step | None:
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """Return a load's own floor, else one on as many connections at another rate, else the sentinel, or None."""
+    """Return the own floor of a load, else the last floor on as many connections, else the sentinel, else None."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Return whether a floor was taken at a load's rate and connections. A closed loop has no rate."""
+    """Return whether a floor was taken at the rate and connections of a load; False for a closed loop."""
     rate_rps = facts.offered_rps(load)
     near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
 
 
 def kept_up_below(step: Step, level: float) -> float | None:
-    """Return the percentile (0..100) up to which a late generator kept up; None unless `level` (0..1) lies above it."""
+    """Return the percentile (0..100) up to which a late generator kept up if `level` (0..1) is above it, else None."""
     upto = facts.number(step, "kept_up_to")
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
 def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile of a load may be the instrument's: of a late generator, or within its own floor."""
+    """Return whether a late generator, or the load's own floor, may have made a percentile (0..1)."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)
@@ -285,7 +284,7 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile may be the instrument's: of a late generator, within its floor or without one."""
+    """Return whether a late generator or the floor may have made a percentile (0..1), or the load lacks a floor."""
     steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
@@ -294,7 +293,7 @@ def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile may not be compared. Medians need no floor: what the instrument adds cancels."""
+    """Return whether a percentile (0..1) may not be compared. A median needs no floor: the added latency cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 

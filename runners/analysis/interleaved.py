@@ -1,8 +1,8 @@
 """Comparisons of interleaved treatments with their baseline: the ratio of each quantity, with its interval.
 
-Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). Where requests
-are interleaved, response and service times come from the shared load, and throughput from a closed loop on each server
-alone in the same start. Where slices are interleaved, throughput comes from the server's own slices.
+Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). If requests are
+interleaved, response and service times come from the shared load, and throughput from a closed loop on each server
+alone in the same start. If slices are interleaved, the throughput of a server comes from the slices of that server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runners.storage.schema import InterleavedRecord, TargetRecord
 
 #: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
 UNFINISHED_JIT = 0.1
-#: A side with this share of the highest rate that a generator at its limit achieved was limited by the generator.
+#: A generator at its limit has limited the sides that reached at least this share of the highest rate.
 AT_LIMIT = 0.95
 
 
@@ -56,7 +56,7 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
 
 
 def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
-    """Return the medians of two loads at one rate; None if a load is missing, may not be quoted or had another rate."""
+    """Return the medians of two loads at one rate; None if one is missing or may not be quoted, or the rates differ."""
     if baseline is None or treatment is None:
         return None
     medians = [facts.quoted(step, MEDIAN) for step in (baseline, treatment)]
@@ -163,7 +163,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a throughput's row with sides that the generator limited as lower bounds; refused where both are."""
+    """Return a throughput row with the sides that the generator limited as lower bounds, refused if it limited both."""
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -174,7 +174,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, refused if the control differs from the baseline too and its interval overlaps the row's."""
+    """Return the row, marked as refused if the control row shows a difference too and both rows' intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -182,7 +182,7 @@ def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
 
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
-    """Return the row; refused where it compares CPU time that includes unfinished JIT compilation."""
+    """Return the row, marked as refused if it compares CPU time that includes unfinished JIT compilation."""
     sides = (row.treatment, row.baseline)
     cold = [name for name in sides if compiling_us.get(name, 0.0) > UNFINISHED_JIT * cpu_us.get(name, math.inf)]
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
@@ -191,7 +191,7 @@ def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[st
 
 
 def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
-    """Return the CPU time of JIT compilation per request in microseconds, by treatment: the mean over the starts."""
+    """Return, for each treatment, the CPU time of JIT compilation per request in us, as the mean over the starts."""
     jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -204,7 +204,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return by treatment the relative change of a percentile from the reference target; empty without that target."""
+    """Return, for each treatment, the relative change of a latency from the reference target's; empty without one."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -212,7 +212,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if a latency's higher side is within the instrument floor, or a tail has no floor."""
+    """Return the row, refused if the higher latency lies within the instrument floor, or if a tail has no floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -224,7 +224,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return a percentile of each server's load alone, by start; empty unless all treatments have one in all starts."""
+    """Return a percentile of the loads of one server alone, for each start; empty if a start lacks such a load."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -248,7 +248,7 @@ def _in_slices(step: Step) -> bool:
 
 
 def _start_s(steps: Sequence[Step]) -> float:
-    """Return the median time from the first load of a start to the end of its last one; NaN without any."""
+    """Return the median seconds from the begin of a start's first load to the end of its last one; NaN without any."""
     ends: dict[int, list[int]] = defaultdict(list)
     for step in steps:
         ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
@@ -256,7 +256,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return the quantities of one start by name; response times only up to where the generator kept up."""
+    """Return the `Start` of each quantity; response times only up to the percentile to which the generator kept up."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
@@ -308,7 +308,7 @@ def _row(
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Return the sum of offered over closed-loop rates, the utilisation of the shared core; NaN if not known."""
+    """Return the utilisation of the shared core: the sum of offered over closed-loop rates of the servers, or NaN."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

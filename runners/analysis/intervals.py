@@ -1,9 +1,9 @@
 """95 % intervals of counts, differences and percentiles.
 
-The interval of a percentile uses the effective sample size (docs/0011-effective-samples.md). The share of requests that
-are slower than a value is taken in batches of time; its variance over that of independent requests is the design
-effect. Bounds are exact binomial ones (Clopper-Pearson) at the effective sample size, which scipy's `binomtest` can't
-take since it is no whole number. Dependence over more than a fifth of the run is not seen.
+The interval of a percentile uses the effective sample size (docs/0011-effective-samples.md). The share of requests
+slower than a value is computed in batches of time; the variance of this share, divided by that of independent requests,
+is the design effect. Bounds are exact binomial ones (Clopper-Pearson) at the effective sample size; scipy's `binomtest`
+takes whole numbers only. Dependence over more than a fifth of the run is not seen.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Bounded:
 
     @property
     def sign(self) -> int:
-        """1 where the whole interval lies above zero, -1 where it lies below, else 0."""
+        """1 if the whole interval lies above zero, -1 if it lies below zero, else 0."""
         return int(self.low > 0) - int(self.high < 0)
 
     @property
@@ -59,7 +59,7 @@ class Bounded:
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
     def apart_from(self, other: Bounded) -> bool:
-        """Return whether the two intervals are disjoint, as far as their bounds are known."""
+        """Return whether the two intervals are known to be disjoint."""
         return self.low > other.high or self.high < other.low
 
 
@@ -73,7 +73,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Return the direction of a difference by its interval; `margin`: the smallest difference that would matter."""
+    """Return SAME for an interval within +-`margin`, else HIGHER if above 0, LOWER if below 0, else INCONCLUSIVE."""
     if not change.bounded:
         return Direction.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -82,7 +82,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b of independent measurements by the method of variance estimates recovery; unknown bounds are NaN.
+    """Return a - b for independent a and b, its interval by the method of variance estimates recovery (NaN if unknown).
 
     G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
     """
@@ -98,7 +98,7 @@ def student_reach(variance: float, freedom: int) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> Bounded:
-    """Return the geometric mean of independent positive values with Student's interval of their logarithms."""
+    """Return the geometric mean of independent positive values, with Student's interval of the logarithms."""
     logs = np.log(values)
     mean, count = float(logs.mean()), len(logs)
     reach = student_reach(float(logs.var(ddof=1)) / count, count - 1) if count > 1 else math.nan
@@ -106,7 +106,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many of `draws` independent draws from `keys` equally likely keys hit `chosen` of them (binomial)."""
+    """Return how many of `draws` from `keys` equally likely keys hit one of `chosen`, with the binomial interval."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -131,7 +131,7 @@ class Blocks:
 
     @cached_property
     def totals(self) -> Counts:
-        """The requests of each stretch of time."""
+        """The number of requests in each stretch of time."""
         return np.asarray(self.counts.sum(axis=1))
 
     @cached_property
@@ -158,7 +158,7 @@ class Blocks:
 
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
-    """Return the response times of a step by stretch of time; None where no histograms were recorded."""
+    """Return the response times of a step by stretch of time; None if no histograms were recorded."""
     frame = step.frames.get("histograms")
     if frame is None or frame.empty:
         return None
@@ -170,10 +170,10 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the design effect of a share, its variance over that of independent requests: 1 or more; NaN if unknown.
+    """Return the variance of a share divided by that of independent requests, the design effect: 1 or more, or NaN.
 
-    The share is that of `over` in `totals`, both numbers of requests by stretch of time. Estimated by batch means and
-    extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).
+    The share is sum(over) / sum(totals), the numbers of requests in each stretch of time. Its variance is estimated by
+    batch means and extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -198,7 +198,7 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a percentile (0..1) in microseconds, by inverted binomial tests; NaN where unknown."""
+    """Return the 95 % bounds of a percentile (0..1) in microseconds, by inverted binomial tests; NaN if unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
@@ -244,7 +244,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return a recorded percentile (0..1) with its interval widened to the effective sample size, if that is known."""
+    """Return a recorded percentile (0..1), its interval widened to the effective sample size if that is known."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return a percentile in microseconds without the second that makes it (see MADE_BY); None where no second does."""
+    """Return a percentile (0..1) in us without the one second that makes it (see MADE_BY); None if no second does."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

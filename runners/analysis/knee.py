@@ -26,17 +26,17 @@ FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
 NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
 LEAST_SPAN = 0.06  # a batch covers at least so much of the logarithm of the rate
 FURTHER = 4.0  # a batch may look for a knee so many times beyond the rates that were offered
-#: By how much the knee of longer steps lies below that of short ones where it does: mean of the logarithm.
+#: The mean of log(knee of short steps / knee of longer steps), in the cases in which the latter is lower.
 DROP = 0.3
 #: By how much the capacity of a server differs from longer step to longer step: scale of its logarithm.
 LONG_JITTER = 0.02
-#: The same scale for a step shorter than is asked, since a longer step may miss what it met.
+#: The same scale for a step that met but is too short to confirm a knee: a longer one might have missed.
 SHORTER_JITTER = 0.1
-#: The first longer step has at least the first of these shares of the estimate, the second at most the second.
+#: The first longer step has at least JUST_BELOW times the estimated rate, the second at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: The first longer step has at most BELOW_CLOSED of the closed loop's rate; after a miss the next has LOWER of that.
+#: The first longer step has at most BELOW_CLOSED times the closed loop's rate; each miss multiplies it by LOWER.
 BELOW_CLOSED, LOWER = 0.95, 0.8
-#: After a step that missed by more than the factor FAR, the next has the share MUCH_LOWER of its rate.
+#: After a step that missed by more than the factor FAR, the next step has MUCH_LOWER times this step's rate.
 FAR, MUCH_LOWER = 3.0, 0.5
 NARROW = 0.03  # a knee between two longer steps this close is not searched any further
 
@@ -61,12 +61,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was asked.
+    """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was wanted.
 
-    `late`: the knee is not bounded from above, since the generator was late at higher rates; `ceiling_rps`: the lowest
-    of these. `confirmed_by`: the longer step that met at `rps`; `refuted_by`: the one that missed at the lowest rate.
-    `closed_loop_rps`: infinite where none was measured. `repeated_rps`: the rate of a longer step that missed below the
-    interval of the short ones, else NaN.
+    `ceiling_rps`: the lowest rate at which the generator was late; `late`: for that reason the knee is not bounded from
+    above. `confirmed_by`: the longer step that met the objective at `rps`; `refuted_by`: the longer step that missed it
+    at the lowest rate. `closed_loop_rps`: infinite if none was measured. `repeated_rps`: the rate of the refuting step
+    if it lies below the interval by the short steps, else NaN.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ class Knee:
 
     @property
     def confirmed(self) -> bool:
-        """Whether a step as long as is asked met the objective at the knee."""
+        """Whether a longer step met the objective at the knee."""
         return bool(self.confirmed_by)
 
     @property
@@ -115,10 +115,10 @@ class Knee:
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Search:
-    """A search for the knee of one server between two rates: its steps, and what bounds the knee.
+    """A search for the knee of one server between two rates: its steps, and the other loads that bound the knee.
 
-    These bounds are longer steps, among them `other_steps` of other blocks, and a closed loop. `precision`: the width
-    of the interval that is asked for, as a share; `confirm_s`: the length of a step that confirms the knee.
+    Longer steps, among them `other_steps` of other blocks, and a closed loop bound the knee. `precision`: the wanted
+    width of the interval, as a share; `confirm_s`: the length of a step that confirms the knee (0: by the objective).
     """
 
     objective: Objective
@@ -132,23 +132,23 @@ class Search:
 
     @property
     def long_s(self) -> float:
-        """The seconds of a step that confirms a knee; a recorded length may be a little shorter."""
+        """The least recorded seconds of a step that confirms a knee: 5 % less than planned."""
         return 0.95 * (self.confirm_s or self.objective.sustained_s)
 
     @cached_property
     def short(self) -> list[RateStep]:
-        """The steps that are too short to confirm a knee; all of them where no step is."""
+        """The steps shorter than `long_s`; all steps if none is."""
         return [step for step in self.steps if step.length_s < self.long_s] or list(self.steps)
 
     @cached_property
     def longer(self) -> list[RateStep]:
-        """The longer steps that were decided, lowest rate first."""
+        """The steps of at least `long_s`, and `other_steps`, that met or missed the objective; lowest rate first."""
         steps = (*(step for step in self.steps if self.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
     @property
     def refuting(self) -> RateStep | None:
-        """The longer step at the lowest rate that missed, or None."""
+        """The step of `longer` that missed the objective at the lowest rate, or None."""
         return next((step for step in self.longer if self._outcome(step) == StepOutcome.MISSED), None)
 
     @property
@@ -158,17 +158,17 @@ class Search:
 
     @property
     def met(self) -> list[RateStep]:
-        """The longer steps that met the objective below all that missed it, lowest rate first."""
+        """The steps of `longer` that met the objective, at rates below the refuting step; lowest rate first."""
         return [step for step in self.longer if step.rps < self.missed_rps and self._outcome(step) == StepOutcome.MET]
 
     @property
     def confirming(self) -> RateStep | None:
-        """The step of `met` at the highest rate that is long enough to confirm a knee, or None."""
+        """The step at the highest rate among those of `met` that last at least `long_s`, or None."""
         return next((step for step in reversed(self.met) if step.length_s >= self.long_s), None)
 
     @property
     def reached_rps(self) -> float:
-        """The highest rate that the same connections achieved: in the closed loop, or in a confirming step above it."""
+        """The highest rate that the same connections reached, in the closed loop or in the confirming step."""
         return max(self.closed_loop_rps, self.confirming.rps if self.confirming else 0.0)
 
     @cached_property
@@ -183,14 +183,14 @@ class Search:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee; that of the knee itself unless only a lower bound is known."""
+        """The posterior of a lower bound of the knee if nothing else of it is known; otherwise the same as `curve`."""
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(at_least(self.short, self.objective))
 
     @cached_property
     def knee(self) -> Knee:
-        """The knee by the short steps and everything that bounds it."""
+        """The knee by the short steps, the longer steps and the closed loop."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
@@ -224,7 +224,7 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, lowered to the highest rate that met below the refuting step and the closed loop."""
+        """Return the knee, lowered to the highest rate that a step met below the refuting step and the closed loop."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -236,7 +236,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps, from that of short steps and all that bounds the knee."""
+        """Return the posterior of the knee of longer steps, from that of short steps and from the bounding loads."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -252,10 +252,11 @@ class Search:
 
 
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
-    """Choose the rate of the next longer step; None where no further step would say more.
+    """Choose the rate of the next longer step; None if no further step would narrow the interval.
 
-    The first rates lie below the knee, ever lower until a step meets; the next just above it; then the interval is
-    halved. `tried`: rates and outcomes of longer steps so far; a disturbed one is repeated once, then counts as a miss.
+    The first rates lie below the knee, ever lower until a step meets the objective; the next rate lies just above the
+    knee; then the interval is halved. `tried`: (rate, outcome) of the longer steps so far. A disturbed step is repeated
+    once; disturbed again, it counts as a miss.
     """
     rates, short = [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
@@ -335,7 +336,7 @@ def estimate(
 
 
 def first_rates(closed_loop_rps: float, count: int) -> list[float]:
-    """Choose the rates of a first batch: evenly on a logarithmic scale around what a closed loop reached."""
+    """Choose the rates of a first batch: spread evenly, by their logarithm, around the rate of a closed loop."""
     low, high = FIRST_SHARES
     return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
@@ -348,10 +349,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch within the bounds: where the knee is likely, or beyond all rates so far.
+    """Choose the rates of the next batch within the bounds: around the likely knee, or beyond all rates so far.
 
-    Where the latest start met (missed) all its rates, earlier starts were unlike it, and the next rates lie above
-    (below) these.
+    If the latest start met all of its rates, the next rates lie above them, whatever earlier starts did; if it missed
+    all, below them.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

@@ -2,9 +2,10 @@
 
 With x the logarithm of the rate, y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
 h (1 - exp((k - x) / w)) above it, with noise of Student's t with 4 degrees of freedom (K. Lange and others, 1989, JASA
-84); a share of the steps, spoilt, lies anywhere above. k differs between steps and between starts by normal deviates,
-integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is the median
-of k. Its interval, the central 98 %, covered the truth in at least 95 % of simulated searches (docs/method.md).
+84); a share of the steps is spoilt and lies anywhere above. k differs between steps and between starts by normal
+deviates, integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is
+the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of simulated searches
+(docs/method.md).
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ SHARES = _WEIGHTS / _WEIGHTS.sum()
 TAIL = 0.01
 #: By how much the knees of fresh starts of one server may differ: standard deviation of the logarithm.
 SPREADS = (0.01, 0.03, 0.1)
-#: What the form of the curve leaves open: near saturation no queue is exactly exponential. Added to both ends.
+#: Widens a knee's interval at both ends (logarithm), since near saturation no queue is exactly exponential.
 FORM = 0.01
 DRAWS = 400  # quantiles of each knee that make a ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `places` are logarithms of rates; `joint` has a row for each spread of SPREADS."""
+    """The posterior of the knee: `joint[i, j]` is the probability of the log rate `places[j]` and SPREADS[i]."""
 
     places: Floats
     joint: Floats
@@ -59,12 +60,12 @@ class Curve:
         return np.asarray(self.joint.sum(axis=0))
 
     def quantile(self, share: float) -> float:
-        """Return the rate below which the knee lies with this probability."""
+        """Return the rate below which the knee lies with the probability `share`."""
         return float(np.exp(np.interp(share, np.cumsum(self.weights), self.places)))
 
     @property
     def knee(self) -> Bounded:
-        """The knee with its interval; a side is NaN where the knee may lie beyond all rates that were offered."""
+        """The knee with its interval; a bound is NaN if the knee may lie beyond all rates offered."""
         low, high = self.quantile(TAIL), self.quantile(1 - TAIL)
         step = self.places[1] - self.places[0]
         low = math.nan if math.log(low) < self.places[0] + 2 * step else low
@@ -72,7 +73,7 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> Curve:
-        """Return the posterior of a rate that equals the knee or, as likely, is lower by an exponential deviate."""
+        """Return the posterior of the knee or, equally likely, the knee times exp(-x); x exponential, mean `drop`."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
         at_it = np.array([np.interp(places, self.places, row, left=0.0, right=0.0) for row in self.joint])
@@ -86,7 +87,7 @@ class Curve:
 
 
 def at_least(steps: Sequence[RateStep], objective: Objective) -> Curve:
-    """Return the posterior of a lower bound of the knee: that with the generator's lateness counted as the server's."""
+    """Return the posterior of a lower bound of the knee: the generator's lateness is counted as the server's."""
     return curve([step.as_read for step in steps], objective)
 
 
@@ -195,7 +196,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Return the ratio of two knees, taken for independent, with its interval by all pairs of their quantiles."""
+    """Return the ratio of two independent knees, with its interval by all pairs of quantiles (infinite if unknown)."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -1,9 +1,9 @@
 """Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
 
 A slice of time is slow when its p99 exceeds the median p99 of all slices by five robust standard deviations (F. R.
-Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins before its slow slice by the longest
-response of that slice; spikes that touch are one. The excess of slow responses is their time above this threshold,
-summed up. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
+Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins earlier than its slow slice, by the
+longest response of that slice; spikes that touch are one spike. The excess of slow responses is their summed time above
+this threshold. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One spike: seconds from the start of the window, its slowest response, and the excess of its slow responses."""
+    """One spike: begin and end in seconds of the window, its slowest response, the summed excess of slow responses."""
 
     begin_s: float
     end_s: float
@@ -62,19 +62,19 @@ class Grid:
     counts: Floats
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1) of each slice in microseconds; NaN where no response came."""
+        """Return a percentile (0..1) of each slice in microseconds; NaN for a slice without responses."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
 
     def longest(self) -> Floats:
-        """Return the slowest response of each slice in microseconds; NaN where there is none."""
+        """Return the slowest response of each slice in microseconds; NaN for a slice without responses."""
         return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of tenths of a second, however few responses they hold; None without any."""
+    """Return the `slices` frame as a grid of tenths of a second, however few responses they hold; None if empty."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
@@ -85,7 +85,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if there are too few."""
+    """Return the `slices` frame as a grid of the shortest slices that hold enough responses; None if too few remain."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -233,7 +233,7 @@ def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, f
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return, by sample, how many ms threads waited for a core behind other processes and behind the server's own."""
+    """Return, for each sample, the ms that threads waited for a core behind other processes and behind each other."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -248,7 +248,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 def _active(
     rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
 ) -> list[tuple[float, float, float]]:
-    """Return (begin_s, end_s, capacity_ms) of samples above `share` of a core outside of `but`, neighbours joined."""
+    """Return (begin_s, end_s, capacity_ms) of samples that use `share` of a core outside of `but`; neighbours join."""
     stretches: list[tuple[float, float, float]] = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

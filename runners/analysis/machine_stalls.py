@@ -44,7 +44,7 @@ def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFram
 
 
 def stalls_of(step: Step) -> pd.DataFrame:
-    """Return the stalls of a step that the machine made, not work for the disk."""
+    """Return the stalls of a step, without those that may be work for the disk."""
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
@@ -52,7 +52,7 @@ Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
 
 
 def joined(spans: Iterable[Span]) -> list[list[Span]]:
-    """Return spans, tuples that start with begin and end, in groups that overlap or touch, in order of time."""
+    """Group the spans (begin, end, …) that overlap or touch; groups, and spans in a group, are in order of time."""
     groups, last = list[list[Span]](), -np.inf
     for span in sorted(spans):
         if span[0] > last:
@@ -63,7 +63,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
-    """Return disjoint windows, rows of begin and end in seconds: stalls of all cores with the time a queue drains in.
+    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of their queues.
 
     Raises ValueError for a utilisation below 0, or of 1 and above.
     """
@@ -83,7 +83,7 @@ def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
 
 
 def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls of at least SHORT_MS, and shorter ones within BURST_S of one of those."""
+    """Return the stalls of at least SHORT_MS, and the shorter stalls within BURST_S of such a stall."""
     at_s = stalls["t_s"].to_numpy(float)
     long = (stalls["duration_ms"] >= SHORT_MS).to_numpy(np.bool_)
     long_s = np.concatenate([[-np.inf], np.sort(at_s[long]), [np.inf]])
@@ -95,7 +95,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 def undisturbed(
     stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
 ) -> tuple[dict[float, float], float]:
-    """Return a load's percentiles in us by level, outside of tenths of a second with stalls, and the share left out."""
+    """Return a load's percentiles (us by level) in tenths of a second without stalls, and the share of time dropped."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()

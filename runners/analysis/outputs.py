@@ -2,7 +2,7 @@
 
 Only loads of equal settings are compared: never a closed loop with an open one, nor service time with response time.
 The runs of a side are taken for independent: the interval is Welch's (see quantities.welch), widened by the rounding of
-printed digits. With one run a side the interval covers sampling alone, by order statistics, and there is no verdict.
+printed digits. With one run on a side the interval covers sampling alone, by order statistics, without a verdict.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Compared:
 
 
 def loop_of(output: Output) -> str | None:
-    """Return `closed loop` or `open loop`; None where the output does not tell which it was."""
+    """Return `closed loop` or `open loop`; None if the output does not say which the load was."""
     if not is_open_loop(output):
         return "closed loop"
     known = output.offered_rps is not None or output.tool in ("wrk2", "vegeta") or output.report.closed_loop is False
@@ -67,7 +67,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the properties of a load by which outputs are matched; None for one that the output does not tell."""
+    """Return the properties of a load by which outputs are matched; a property that the output does not say is None."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -109,7 +109,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Compare the loads that both sides have; settings in `despite` may differ. Raises PlanError where none matches."""
+    """Compare the loads that both sides have; settings in `despite` may differ. Raises PlanError if no loads match."""
     unknown = [name for name in despite if name not in setting_of(a[0]) or name in NEVER]
     if unknown:
         known = ", ".join(name for name in setting_of(a[0]) if name not in NEVER)
@@ -179,7 +179,7 @@ def _errors(output: Output) -> str | None:
 
 
 def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return why achieved rates are not compared; None where they are."""
+    """Return why achieved rates are not compared; None if they are."""
     if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
         return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
     if any(achieved_rps(output) is None for output in (*a, *b)):
@@ -188,7 +188,7 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
 
 
 def _latency_refused(output: Output) -> str | None:
-    """Return why the latencies of an output may not be compared; None where they may."""
+    """Return why the latencies of an output may not be compared; None if they may."""
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
@@ -203,7 +203,7 @@ def _latency_refused(output: Output) -> str | None:
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return why a percentile is not compared; None where it is."""
+    """Return why a percentile is not compared; None if it is."""
     if level >= 1:
         return "a maximum grows with the length of the run"
     for output in (*a, *b):

@@ -20,7 +20,7 @@ from runners.readers.run import Step
 ALPHA = 0.05
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
-#: Of a rise whose upper bound exceeds this relative change, the lower bound alone is written.
+#: If the upper bound of a rise exceeds this relative change, only the lower bound is written.
 WIDEST = 4.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 class Quantity:
     """A quantity to compare, in us, rps, bytes or count; a percentile has a `level` (0..1).
 
-    `column`: of the frame of requests, which a percentile is taken from.
+    `column`: the column of the `requests` frame of which a percentile is taken.
     """
 
     name: str
@@ -59,7 +59,7 @@ COUNTED = {
         "read_write_calls", "read and write calls per request, without recv and send", "count"
     ),
 }
-#: Quantities that one load alone has.
+#: The quantities of a load of one server.
 OF_LOADS = (
     Quantity("p50_us", "p50", "us", level=0.5),
     Quantity("p90_us", "p90", "us", level=0.9),
@@ -103,11 +103,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a difference is not compared, and the side that it concerns; empty for both.
+    """One reason why a difference is not compared, and the side that the reason concerns (empty: both).
 
-    `amounts`, by reason: the percentile (0..100) that a late generator kept up to; seconds of a load that was never
-    steady; CPU microseconds of JIT compilation; the failed share; the control's relative change; or in how many of how
-    many repeats the machine made the tail. `causes`: those of such a tail, with their shares of it.
+    `amounts`, by reason: the percentile (0..100) to which a late generator kept up; seconds of a load that was never
+    steady; CPU microseconds of JIT compilation; the failed share; the control's relative change; or the number of
+    repeats with a tail that the machine made, and of all repeats. `causes`: (cause, its share or None) of such a tail.
     """
 
     reason: Reason
@@ -118,11 +118,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of one treatment over the baseline's: the ratio with its 95 % interval, and the direction.
+    """One quantity of a treatment divided by the baseline's: the ratio with its 95 % interval, and its direction.
 
-    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is of loads alone, which contradict
-    the shared schedule. `at_most`: sides within the instrument's floor, `at_least`: sides that the generator limited.
-    `sampled`: the interval covers the requests of one load, not the run-to-run variability.
+    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is of loads of one server each,
+    since they contradict the shared schedule. `at_most`: sides within the instrument's floor. `at_least`: sides that
+    the generator limited. `sampled`: the interval covers the requests of one load, not the run-to-run variability.
     """
 
     quantity: Quantity
@@ -158,12 +158,12 @@ class Row:
 
     @property
     def better(self) -> bool:
-        """Whether the treatment differs from the baseline for the better."""
+        """Whether the treatment differs from the baseline and is the better of both."""
         return self.decided and (self.direction == Direction.LOWER) == self.quantity.lower_is_better
 
     @property
     def change(self) -> str:
-        """The relative change with its interval in words; only the nearer bound where a side's value is a bound."""
+        """The relative change with its interval in words; only the bound nearer to 0 if a side's value is a bound."""
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
@@ -172,7 +172,7 @@ class Row:
 
     @property
     def pair(self) -> str:
-        """The names and values of treatment and baseline in words, with `at most` or `at least` where it is a bound."""
+        """The names and values of treatment and baseline in words, a bound with `at most` or `at least`."""
         parts = []
         for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
             bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
@@ -193,7 +193,7 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return the value of a quantity in one load; NaN where it is not known, or only a bound of it."""
+    """Return the value of a quantity in one load; NaN if the value is unknown or only a bound is known."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan
@@ -201,7 +201,7 @@ def value_of(step: Step, quantity: Quantity) -> float:
 
 
 def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return the smallest difference of a quantity's logarithms that histograms, and the unit of latencies, resolve."""
+    """Return the smallest difference of the logarithms of both sides' values that histogram and unit can resolve."""
     least = float(min(left.mean(), right.mean()))
     return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
 
@@ -211,8 +211,8 @@ def welch(
 ) -> Row:
     """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
 
-    `a`, `b`: logarithms of the quantity; `level`: the share of wrong intervals; `blur`: what their resolution adds to
-    half the width. With one run in a group the bounds are NaN.
+    `a`, `b`: logarithms of the quantity; `level`: the share of wrong intervals; `blur`: the resolution of the
+    logarithms, added to half the width. With one run in a group the bounds are NaN.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -243,7 +243,7 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative change in words: +41 % (+33 to +49), or only the nearer bound where its interval is wide."""
+    """Return a relative change in words: +41 % (+33 to +49), or only the bound nearer to 0 if the interval is wide."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"

@@ -2,7 +2,7 @@
 
 A late generator or a stall makes responses slower, never faster. So what an undisturbed step would have read lies
 between the values that were read and the least that the disturbance allows. A load of many seconds is judged by the
-time outside of the machine's stalls, if that is at least half of it.
+time outside of the machine's stalls, if at least half of the time is left.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RateStep:
 
     A latency that is not known is infinite. `stalled`: share of the time in which a core stalled. `start`: number of
     the server's fresh start. `least_us`, `achieved_most`: the best values that a generator on time could have read;
-    None where it was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
+    None if the generator was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
     utilisation of at most `busy`: the queue of a busier one drains later.
     """
 
@@ -80,7 +80,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> RateStep:
-        """The step at its best without lateness and stalls: a stall delays a request by no more than its length."""
+        """The step with its best values without lateness and stalls; a stall delays a request by at most its length."""
         least = self.on_time
         if not self.stalled:
             return least
@@ -89,7 +89,7 @@ class RateStep:
         return replace(least, latency_us=latencies, achieved=min(1.0, least.achieved + self.stalled), stalled=0.0)
 
     def bounds(self, objective: Objective) -> tuple[float, float]:
-        """Return the least and the largest `excess` that this step could have had undisturbed."""
+        """Return the least and the largest `excess` that the step could have had without disturbance."""
         if self.calm_us:
             calm_us = {**dict(self.latency_us), **dict(self.calm_us)}
             return replace(self, latency_us=tuple(sorted(calm_us.items())), calm_us=()).bounds(objective)
@@ -97,14 +97,14 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet it, MISSED if even the best possible don't, else STALLED or GENERATOR."""
+        """Return MET if the values read meet it, MISSED if the best possible don't, else why: STALLED or GENERATOR."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
         return StepOutcome.STALLED if self.on_time.excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
-        """Return a percentile in microseconds; that of the next higher level where this one was not kept."""
+        """Return a percentile (0..1) in us; if it was not kept the next higher one that was, or infinity."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) over the parts of an objective, above 0 if the step missed it."""
+        """Return the largest log(value / limit) of an objective's parts, cut at +-FURTHEST; above 0 it was missed."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -131,7 +131,7 @@ class RateStep:
 class Point:
     """One judged rate of a ladder or a search: the rate step, its outcome, and the load `step` that it is part of.
 
-    `late`: it met although the generator was late, so its latencies are upper bounds.
+    `late`: the step met the objective although the generator was late, so its latencies are upper bounds.
     """
 
     rate_step: RateStep
@@ -148,12 +148,12 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether the outcome tells something of the server: it met or missed."""
+        """Whether the step met or missed the objective, which says something of the server."""
         return self.outcome in DECIDED
 
 
 def points(step: Step, objective: Objective) -> list[Point]:
-    """Return the judged rates of a load: its one rate, or each short rate step of a sweep; none of an invalid sweep."""
+    """Return a point for the one rate of a load, or for each short rate step of a sweep; none for an invalid sweep."""
     if step.record.sweep is None:
         return [_whole(step, objective)]
     if step.record.invalid_reasons:
@@ -168,7 +168,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
-    """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests where the log has it."""
+    """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests, or else of the whole load."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -183,7 +183,6 @@ def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
 
 
 def _whole(step: Step, objective: Objective) -> Point:
-    """Judge a load at one rate."""
     levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
     latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
@@ -200,7 +199,7 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step with its percentiles outside of the stalls, or marked as stalled if too little time is left."""
+    """Return the step with percentiles of the time outside of stalls, or marked as stalled if too little is left."""
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -214,12 +213,12 @@ def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -
 
 
 def start_of(step: Step) -> int:
-    """Return the number, from 1, of the fresh start of its server on which a load ran."""
+    """Return the number, from 1, of the server's fresh start in which a load ran."""
     return step.record.ladder.start if step.record.ladder is not None else 1
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with the values of a generator on time at best: those read less the load's largest lateness."""
+    """Return the step with the best values possible on time: the values read, less the load's largest lateness."""
     if kept_up(step) is not False:
         return rate_step
     latest_us = facts.number(step, "lag_max_us")
@@ -233,7 +232,7 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
 
 
 def refused_share(step: Step) -> float:
-    """Return the share of the responses with an error status that the workload does not expect."""
+    """Return the share of the responses with an error status that the workload does not expect; 0 without responses."""
     completed = facts.number(step, "completed")
     return failures(step).refused / completed if completed > 0 else 0.0
 
@@ -246,7 +245,7 @@ def served_rps(step: Step) -> float:
 def _lost_share(step: Step, objective: Objective) -> float:
     """Return the share of the due requests that failed, or that had no response when the load ended.
 
-    Requests that may still have been under way don't count, nor any without a response if the generator was late.
+    Requests that may still have been under way don't count. If the generator was late, only failed requests count.
     """
     limit_s = max((limit_us for _, limit_us in objective.latencies), default=0.0) / 1e6
     within = facts.offered_rps(step) * limit_s

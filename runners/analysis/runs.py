@@ -1,10 +1,10 @@
 """Comparisons of run folders, by the loads that both sides have.
 
-Runs should differ in the setting alone (see `differing`). With two or more runs a side, intervals follow from the
-run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run a side, they cover the
-sampling of requests alone, and there is no verdict. A percentile is refused where a side's only load never became
-steady or ended with JIT compilation unfinished, and where the machine or a late generator made it in more than half of
-a side's loads.
+Runs should differ in the setting alone (see `differing`). With two or more runs on each side, intervals follow from the
+run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run on a side, they cover the
+sampling of requests alone, and there is no verdict. A percentile is refused if the only load of a side never became
+steady or ended with JIT compilation unfinished, and if the machine or a late generator made it in more than half of the
+loads of a side.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Side = tuple[str, Sequence[Step]]
 
 
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
-    """Return the reasons why a percentile (0..1) of these sides may not be compared; empty where it may."""
+    """Return the reasons why a percentile (0..1) of these sides may not be compared; empty if it may."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
@@ -47,7 +47,7 @@ def _unsteady(side: Side) -> Refusal | None:
 
 
 def _late(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile above the one that the generator kept up to, in more than half of the loads."""
+    """Refuse a percentile to which the generator did not keep up in more than half of the loads."""
     name, steps = side
     kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
     return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
@@ -65,7 +65,7 @@ def _machine(level: float, side: Side) -> Refusal | None:
     return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
 
 
-#: Fields of a manifest that may change a figure. What is not recorded on one side is not compared.
+#: Fields of a manifest that may change a figure. A field that one side did not record is not compared.
 MACHINE_KEYS = (
     "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
     "transparent_huge_pages",
@@ -93,7 +93,7 @@ class Differs:
 
     @property
     def group(self) -> str:
-        """The first part of the field: machine of machine.kernel."""
+        """The first part of the field: `machine` for `machine.kernel`."""
         return self.field.partition(".")[0]
 
 
@@ -117,7 +117,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return workload and sides of unprofiled loads that match: of equal settings, or of the only one on each side."""
+    """Return (workload, side A, side B) of unprofiled loads with equal settings, or each side's only setting."""
     left, right = _loads(a), _loads(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
@@ -132,14 +132,14 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    """Return unprofiled loads with quotable latencies, or with too many failures, by setting and workload."""
+    """Return, for each (setting, workload), the unprofiled loads with quotable latencies or with too many failures."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
     evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
-    """Return the fields besides the setting that differ from the first run or load, each once."""
+    """Return the fields, except the setting, in which a run or load differs from the first one; each field once."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):

@@ -1,10 +1,11 @@
 """The steady state of a step, and changes of level in a history of figures.
 
 A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
-Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from where on every stretch has the
-median of the step's second half, within the noise or 2 %, without a trend (E. Barrett and others, 2017, OOPSLA; H. B.
-Mann, 1945, Econometrica 13). A history is split where the ranks of both sides differ most, if a shuffled history rarely
-splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift shows as several small changes.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the time on after which
+every stretch has the median of the step's second half, within the noise or 2 %, without a trend (E. Barrett and others,
+2017, OOPSLA; H. B. Mann, 1945, Econometrica 13). A history is split where the ranks of both sides differ most, if a
+shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift shows as several
+small changes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The steadiness of a step: `steady` (None with too few seconds), and from which second of its window on.
+    """The steadiness of a step: whether it is `steady` (None: too few seconds), and the second from which it is.
 
     `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """
@@ -69,7 +70,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
-    """Return by name each recorded signal: its value in every second, and the least change of it that matters."""
+    """Return, for each recorded signal, its value in every second and the least change that matters."""
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
@@ -82,7 +83,7 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
 
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
-    """Return where the level changes: the first index of each stretch but the first; `least`: a change that matters."""
+    """Return the indices at which the level changes; `least`: the smallest change that matters."""
     count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
     cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
@@ -90,14 +91,14 @@ def change_points(values: Floats, least: float = 0.0) -> list[int]:
 
 
 def _noise(values: Floats, least: float) -> float:
-    """Return the standard deviation of the values from differences of neighbours, and no less than half of `least`."""
+    """Return the standard deviation of the values, by differences of neighbours; at least half of `least`."""
     steps = np.abs(np.diff(values))
     sigma = MAD_TO_SIGMA * float(np.median(steps)) / math.sqrt(2) if len(steps) else 0.0
     return max(sigma, least / 2, 1e-9)
 
 
 def _steady_from(values: Floats, least: float) -> int:
-    """Return the index from which on every stretch has the median of the last half, apart from short spikes."""
+    """Return the index from which on each stretch, short spikes aside, has the median of the second half."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -120,13 +121,13 @@ _END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
-    """Return whether JIT compilation was unfinished when this step ended; False where it is not known."""
+    """Return whether JIT compilation was unfinished when this step ended; False if it is not known."""
     cores = compiling_cores(step)
     return cores is not None and cores > SETTLED_CORES
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Return the cores that the JIT compiler used in the step's last second; None where it was not sampled."""
+    """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
     activity = step.frames.get("activity")
     if activity is None or activity.empty:
         return None
@@ -163,8 +164,8 @@ class Change:
 def changes(values: Sequence[float] | Floats) -> list[Change]:
     """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    Of series whose level never changed, a share of CHANGE_LEVEL has change points nevertheless. The interval of a ratio
-    is that of the percentile bootstrap.
+    A series whose level never changed gets a change point with the probability CHANGE_LEVEL. The interval of a ratio is
+    that of the percentile bootstrap.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -232,7 +233,7 @@ def _gains(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """The median of one sentinel, and its usual range by the number `earlier` of runs before; None where not known."""
+    """The median of one sentinel, and the usual range (None if not known) by a number `earlier` of earlier runs."""
 
     p50_us: float | None
     usual_us: tuple[float, float] | None
@@ -240,7 +241,7 @@ class Sentinel:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the sentinel's median lies in its usual range; None where either is not known."""
+        """Whether the sentinel's median lies in its usual range; None if either is not known."""
         if self.p50_us is None or self.usual_us is None:
             return None
         return self.usual_us[0] <= self.p50_us <= self.usual_us[1]

@@ -2,8 +2,8 @@
 
 Chance is the credit of the same events shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of
 Spatial Point Patterns*, section 7). p-values are corrected for several causes (S. Holm, 1979, Scand. J. Stat. 6), and
-the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). Stops of the JVM need no test where half
-of the long ones left a spike.
+the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). A cause that stops all responses needs
+no test if half of its long stops left a spike.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_SHARE = 0.005
 
 @once_a_step
 def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a step's tail; None where its latencies may not be quoted or have too few slices."""
+    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])
@@ -49,7 +49,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, its share of the excess above chance, the p-value of its test, and whether it is believed (`named`)."""
+    """A cause, its share of the excess beyond that by `chance`, the p-value, and whether it is believed (`named`)."""
 
     cause: Cause
     share: Bounded
@@ -73,7 +73,7 @@ class Attribution:
 
     @property
     def unexplained(self) -> float:
-        """The part of the excess without a named cause."""
+        """The share of the excess that no named cause explains."""
         return max(0.0, 1.0 - sum(share.share.value for share in self.named))
 
 
@@ -97,7 +97,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return the part (0..1) of each spike credited to a cause whose events are shifted: array (offsets, spikes)."""
+    """Return the part (0..1) of each spike that a cause explains if its events are shifted: array (offsets, spikes)."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)
@@ -137,7 +137,7 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
 
 
 def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Return how many of the stops that are long enough to be seen lie in a spike, and the number of such stops."""
+    """Return how many stops lie in a spike, and how many stops there are; only stops long enough to be seen count."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     traced = visible = 0
     for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
@@ -161,7 +161,7 @@ def _holm(tested: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return the credits of the named causes, scaled to at most 1 in each spike; stops get theirs first."""
+    """Return the credits of the named causes, scaled to at most 1 in each spike; stops are credited first."""
     final: dict[str, Floats] = {}
     left: Floats | None = None
     for group in (named & stops, named - stops):

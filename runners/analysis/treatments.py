@@ -3,7 +3,7 @@
 The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
 The residual's variance is pooled over all treatments, and at least that between blocks of requests within a start
 (grouped jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
-`scipy.stats.dunnett` has no blocks). The control, the baseline's second process, does not count among these.
+`scipy.stats.dunnett` has no blocks). The control, the baseline's second process, is none of these treatments.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Start:
     left_out: Floats
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of a log ratio by the grouped jackknife; NaN with too few blocks."""
+        """Return the variance of the log ratio of two treatments (indices), by the grouped jackknife; or NaN."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -57,7 +57,7 @@ class Effect:
 class Effects:
     """The effects of all treatments on one quantity, and of the baseline's second process (`control`).
 
-    `between_starts`: share of the variance of an effect that lies between starts; NaN where there are no blocks.
+    `between_starts`: share of the variance of an effect that lies between starts; NaN if there are no blocks.
     """
 
     starts: int
@@ -69,7 +69,7 @@ class Effects:
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
     """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of them.
 
-    A request that did not complete counts as slower than any that did; a percentile that falls on one is infinite.
+    A request that did not complete counts as slower than all that did: a percentile that falls on it is infinite.
     """
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
@@ -91,7 +91,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Return the `Start` of a quantity with one value a treatment, such as CPU time; NaN for treatments without it."""
+    """Return the `Start` of a quantity with one value for each treatment, such as CPU time; a missing value is NaN."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 
@@ -102,7 +102,7 @@ def _log_at(ordered: Floats, index: int) -> float:
 
 @cache
 def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
-    """Return Dunnett's two-sided critical value for so many `treatments`; `correlation`: that of any two effects."""
+    """Return Dunnett's two-sided critical value for a number of `treatments` whose effects have one `correlation`."""
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
     shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
@@ -116,7 +116,7 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
-    """Return the starts with values of the baseline (index `base`) and another treatment, and without infinite ones."""
+    """Return the starts with values of the baseline (index `base`) and another treatment, and no infinite value."""
     return [
         start
         for start in starts
@@ -134,9 +134,9 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments` names the columns of the starts, NaN where one had no part in a start. `margin`: the relative change
-    that would matter. `most_starts`: the most starts of a comparison that may end after any of them (see
-    nominal_levels), else 0. Raises ValueError where no start is usable.
+    `treatments` names the columns of the starts; a treatment without a part in a start is NaN. `margin`: the relative
+    change that would matter. `most_starts`: the most starts of a comparison that may end after any of them (see
+    nominal_levels), else 0. Raises ValueError if no start is usable.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -184,7 +184,7 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects of a shared schedule; one that the loads alone contradict is replaced by theirs.
+    """Return the effects of a shared schedule; an effect that contradicts its `solo` estimate is replaced by that.
 
     Servers that share a core pull each other's response times together. Both estimates are taken for independent.
     """
@@ -201,7 +201,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return the treatments' effects by least squares, their covariance for a unit residual, and its variance."""
+    """Return least-squares effects of treatments, their covariance for residual variance 1, and that variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -223,9 +223,10 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
 
 
 def carry_over(frame: pd.DataFrame) -> dict[str, float]:
-    """Return, by server, the relative change of service p50 in requests that follow a request to it.
+    """Return, for each server, the relative change of service p50 in requests that follow a request to that server.
 
-    Every server follows each equally often, so it cancels in ratios; a large change shows that they disturb each other.
+    Every server follows every other equally often, so the change cancels in ratios; a large one shows that servers
+    disturb each other.
     """
     known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
     if known.empty:
@@ -241,7 +242,7 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the error rate spent after a share t of the starts: on each side 2 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the error rate of both sides spent after a share t of the starts: 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 

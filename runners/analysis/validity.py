@@ -1,8 +1,8 @@
-"""The aspects of a load that may be quoted, and the cause where one may not.
+"""The aspects of a load that may be quoted, and the cause for which others may not.
 
-Where more than `MOST_FAILED` of the requests failed, only counts may be quoted. A load gets the first cause that holds,
+If more than `MOST_FAILED` of the requests failed, only counts may be quoted. A load gets the first cause that holds,
 in the order of `Cause`. A late generator spoils the response times above the percentile that it kept up to: they are
-upper bounds of what a generator on time would have read, where requests are served in order (D. Lindley, 1952, Math.
+upper bounds of what a generator on time would have read, if requests are served in order (D. Lindley, 1952, Math.
 Proc. Cambridge Phil. Soc. 48). Errors in sweeps and shared schedules are judged by rate step and by server, not here.
 """
 
@@ -81,7 +81,7 @@ _OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
 
 
 def cause(step: Step) -> Cause | None:
-    """Return why some aspect of a step may not be quoted; None where all may. Rate steps of a sweep are not judged."""
+    """Return the cause for which an aspect of a step may not be quoted, or None. Steps of a sweep are not judged."""
     seen = _cause(step)
     return Cause.MARKED if seen is None and not step.valid else seen
 
@@ -125,7 +125,7 @@ def _shortfall(step: Step) -> Cause:
 
 
 def fell_short(step: Step) -> bool:
-    """Return whether a step achieved too little of its offered rate, by its record or by its counts."""
+    """Return whether a step achieved less than LEAST_ACHIEVED of its offered rate, by its record or by its counts."""
     return step.saturated or achieved_share(step) < LEAST_ACHIEVED
 
 
@@ -136,7 +136,7 @@ def kept_up(step: Step) -> bool | None:
 
 
 def kept_up_to(step: Step) -> float:
-    """Return the percentile (0..1) up to which a generator's lateness does not matter; 0 where it is not known."""
+    """Return the percentile (0..1) up to which a generator's lateness does not matter; 0 if it is not known."""
     percent = number(step, "kept_up_to")
     return percent / 100 if words.known(percent) else 0.0
 
@@ -148,7 +148,7 @@ def busy_elsewhere(step: Step) -> bool:
 
 
 def withheld(step: Step) -> frozenset[Aspect]:
-    """Return the aspects for which a step may not be quoted."""
+    """Return the aspects of a step that may not be quoted."""
     seen = cause(step)
     if seen is None:
         return frozenset()
@@ -162,7 +162,6 @@ def withheld(step: Step) -> frozenset[Aspect]:
 
 
 def may_quote(step: Step, aspect: Aspect) -> bool:
-    """Return whether an aspect of a step may be quoted."""
     return aspect not in withheld(step)
 
 
@@ -174,7 +173,7 @@ def may_quote_level(step: Step, level: float, kind: str) -> bool:
 
 
 def only_late(step: Step) -> bool:
-    """Return whether the generator alone speaks against a step, and the offered rate was still achieved."""
+    """Return whether a step achieved its offered rate, and only the generator speaks against its latencies."""
     return cause(step) in (Cause.LATE, Cause.GENERATOR) and not fell_short(step)
 
 
@@ -201,7 +200,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with `valid`, `saturated` and, in words, the reasons against it filled in."""
+    """Return the record of a new step with `valid`, `saturated` and `invalid_reasons` (in words) filled in."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")
@@ -230,7 +229,7 @@ _LAST_LINES = 3
 
 
 def why_not(step: Step) -> str:
-    """Return why a step may not be quoted, in words; empty where it may."""
+    """Return why a step may not be quoted, in words; empty if it may."""
     seen = cause(step)
     if seen in FAILED:
         return _failed_text(step, seen)
@@ -253,13 +252,13 @@ def why_not(step: Step) -> str:
 
 
 def _achieved(step: Step) -> str:
-    """Return in words, in brackets, the achieved of the offered rate; empty in a closed loop."""
+    """Return the achieved and the offered rate in words, in brackets; empty in a closed loop."""
     offered = offered_rps(step)
     return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 
 
 def in_short(step: Step) -> str:
-    """Return in a word or two, for a table, why a step may not be quoted; empty where it may."""
+    """Return in a word or two, for a table, why a step may not be quoted; empty if it may."""
     seen = cause(step)
     if seen in FAILED:
         return f"{words.percent(failures(step).share)} failed"

@@ -50,7 +50,7 @@ class FixedRate:
     """Loads of several treatments at one rate: the instrument floor first, then every treatment, clean and profiled.
 
     `rate_rps` 0: the published rate if it is at most `share` of the weakest treatment's closed loop, else that share.
-    `cold` is sent first to every new server, on an empty store, not warmed. `sessions` replace all this (see `known`).
+    `cold` is sent first to every new server, on an empty store, not warmed. Given `sessions` (see `known`) replace all.
     """
 
     name: str
@@ -75,7 +75,7 @@ class FixedRate:
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """Return the sessions of a closed loop on each treatment, to choose the rate by; none where it is known."""
+        """Return a closed loop on each treatment, from which the rate is chosen; none if the rate is given."""
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape, workload = self._shape(PROBE), self.workload
@@ -86,13 +86,13 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate of all loads, by each treatment's closed-loop rate; None for a block of given sessions."""
+        """Choose the rate of all loads from each treatment's closed-loop rate; None for a block of given sessions."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the floor's session, then those of each treatment, at this rate; for None the given sessions."""
+        """Return the instrument floor's session, then those of each treatment; if `rate` is None the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -120,7 +120,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
-        """Return the block that compares the treatments by one schedule, at a rate that follows from these probes."""
+        """Return the block that interleaves these treatments, at a rate that follows from that of this block."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -135,10 +135,10 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Loads of one warm server by one generator after the other, while faults happen to it.
+    """Loads of one warm server, sent by one generator after the other, while faults happen to the server.
 
-    With `rounds`, all generators send in each round, in random order. An empty name of a generator stands for the run's
-    own. The rate is `rate_rps`, or if that is 0 `share` of the warm-up's closed loop; generators in `without_rate` send
+    With `rounds`, all generators send in each round, in random order. An empty name stands for the generator of the
+    run. The rate is `rate_rps`, or if that is 0 `share` of the warm-up's closed loop; generators in `without_rate` send
     in closed loop. The last fault may outlast the load.
     """
 
@@ -211,10 +211,10 @@ class Interleaved:
     Each request of a load at a rate goes to one server; with `slice_s` one server at a time is loaded in closed loop.
     `control` adds a second process of the baseline; a load at a rate adds a server that does nothing. Each server gets
     `rate_rps`; 0: all together use at most half of the core. `at_once` treatments share a start with the baseline (an
-    incomplete block design); 0: all. `primary` decides, `margin` is the relative change that would matter; with `until`
-    the block ends when that is decided. `solo`, `loops`: each server is also loaded alone, at the rate and in closed
-    loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the
-    rate. Raises PlanError for treatments that can't be compared.
+    incomplete block design); 0: all. `primary`: the quantity that decides; `margin`: the relative change that would
+    matter; with `until` the block ends when `primary` is decided. `solo`, `loops`: each server is also loaded alone, at
+    the rate and in closed loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose
+    rate or probes give the rate. Raises PlanError for treatments that can't be compared.
     """
 
     name: str
@@ -260,19 +260,19 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing; None in closed loop, or where it is one of the treatments."""
+        """The server that does nothing; None in closed loop, or if it is one of the treatments."""
         known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop that warms each treatment, as sessions to choose the rate by; none if that is known."""
+        """Return a closed loop that warms each treatment, from which the rate is chosen; none if no probe is needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         servers = (WarmServer(treatment, self.workload, self.size) for treatment in self.ordered)
         return tuple(server.warm_up(self.shape) for server in servers)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate offered to each server, by their closed-loop rates; None for a block in closed loop."""
+        """Choose the rate offered to each server by the treatments' closed-loop rates; None for a closed-loop block."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -325,7 +325,7 @@ class Interleaved:
         )
 
     def within(self, minutes: float) -> Interleaved:
-        """Return the block with as many starts as fit into a budget. Raises PlanError for too few for a verdict."""
+        """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""
         start_s = self._starts_s / self.starts
         # a budget that starts fill to the microsecond is filled, however their seconds were summed up
         starts = int((minutes * 60 - planned_s(self.probes())) / start_s + 1e-6)

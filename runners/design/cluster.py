@@ -8,14 +8,14 @@ ENGINE = "lsm"
 NODES = 3
 #: Ids that the report wrote, from 0 on; its GET asked for random ones of them.
 PUBLISHED_KEYS = 3_710_000
-#: Threads of a node's pool, before and after. The report does not tell its number of cores.
+#: Threads of a node's pool, before and after the report's changes. The report does not state its number of cores.
 OLD_THREADS, NEW_THREADS = 20, 6
 THREADS_A_CORE = 2
 QUEUE = 128
 #: On a replicated cluster each request to the first node makes two calls; the blocking client has room for QUEUE calls.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: The server before the report's changes, with each change alone, and with all. A short size has no time for all.
+#: The server before the report's changes, with each change alone, and with all. A short size measures only some.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
@@ -25,7 +25,7 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return the threads of a node's pool before and after the changes, in the published ratio, for so many cores."""
+    """Return the threads of a node's pool before and after the report's changes, on a machine with `cores` cores."""
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
 
@@ -34,7 +34,7 @@ def setting(name: str, cores: int) -> Setting:
     """Return the setting of this name, one of CHANGES or REPLICATED: three nodes of the LSM store in one JVM.
 
     In CHANGES every key is on one node, and nodes call each other by one-nio's blocking client; in REPLICATED every key
-    is on all nodes.
+    is on all nodes. `cores` limits the threads of the pools.
     """
     old, new = threads(cores)
     if name in REPLICATED:
@@ -52,12 +52,12 @@ def setting(name: str, cores: int) -> Setting:
 
 
 def alone(cores: int) -> Setting:
-    """Return the setting of a single node on so many cores, with the author's changes and without a cluster."""
+    """Return the setting of one node without a cluster, with the report's changes; `cores` limits its threads."""
     return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return the setting of a cluster of three processes. With a write-ahead log, a killed node loses nothing."""
+    """Return NEW under the name SHARDED, or a setting of REPLICATED, as three processes with a write-ahead log."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)

@@ -98,7 +98,7 @@ class TargetWorkload(Struct, frozen=True):
 
     @property
     def body_text(self) -> str | None:
-        """The body that the file itself gives, with its placeholders; None where it gives none."""
+        """The body that the file itself gives, with its placeholders; None if it gives none."""
         return self.body if self.json is None else msgspec.json.encode(self.json).decode()
 
 

@@ -178,9 +178,9 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the workload of this name: the lab's, or the one that the targets among the settings describe alike.
+    """Return the lab's workload of this name, or if the settings are targets, the workload that all of them describe.
 
-    Raises PlanError, also for two targets that can't be up at once since they listen on one port.
+    Raises PlanError if targets lack it or differ in it, or can't be up at once since they listen on one port.
     """
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
@@ -202,7 +202,7 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
 
 
 class Extent(StrEnum):
-    """The extents in which a size can be smaller than the published one."""
+    """The measures in which a run can be smaller than the published one."""
 
     LENGTH_S = "length of a load"
     DATA_BYTES = "data in the store"
@@ -219,7 +219,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return, by extent and workload, the seconds of the longest load at one rate and the bytes of the largest fill."""
+    """Return, for each workload, the seconds of the longest load at one rate and the bytes of the largest fill."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:
@@ -257,11 +257,10 @@ class Experiment:
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
-        """Return the planned seconds of a run: the sum over its blocks, and the report."""
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return the extents in which a run is smaller than the published size; empty without a published report."""
+        """Return the measures in which a run is smaller than the published size; empty without a published report."""
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))

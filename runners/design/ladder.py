@@ -46,7 +46,10 @@ def most_again(steps: int) -> int:
 
 
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
-    """Return the `most` published rates nearest to the knee, up to MOST_SHARE of it; `beyond`: up to one above it."""
+    """Return the `most` published rates nearest to `base_rps`, lowest first.
+
+    A rate is at most MOST_SHARE times `base_rps`; with `beyond`, at most the first published rate above `base_rps`.
+    """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
     within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
@@ -61,7 +64,7 @@ def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence
 
 
 def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """Return the rates nearest to shares of the base, without repeats; all rates where `shares` is None."""
+    """Return the rate nearest to each share of the base, without repeats; all rates if `shares` is None."""
     if shares is None:
         return list(rates)
     return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
@@ -86,11 +89,11 @@ class WarmServer:
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:
-        """Return the closed loop that warms the server and shows what it reaches."""
+        """Return the session of the closed loop that warms the server and shows the rate that it reaches."""
         return self.session(self._closed(shape))
 
     def closed_loop(self, shape: Shape) -> Session:
-        """Return a short closed loop on the warm server: the most that any load over as many connections achieves."""
+        """Return the session of a short closed loop on the warm server: the most that its connections achieve."""
         first = self._closed(shape)
         own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
         return self.session(
@@ -98,7 +101,7 @@ class WarmServer:
         )
 
     def session(self, trial: Trial) -> Session:
-        """Return the session of a trial on this server, which is warmed before."""
+        """Return the session of a trial on this server, which is warmed first."""
         fill, warm_up = self.workload.fill, self._closed(trial.shape)
         return Session(self.treatment, (trial,), fill, warm_up=warm_up, keep_others=self.keep_others)
 
@@ -161,7 +164,6 @@ class KneeSearch:
 
     @property
     def batch_s(self) -> float:
-        """The planned seconds of one load of BATCH short steps."""
         return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
 
     @property
@@ -182,13 +184,13 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of load on one server at which start number `start` ends; the first has one load more."""
+        """Return the seconds of load on a server after which start number `start` ends; start 1 has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return load number `index` with its rates in a random order, which follows from seed, server and number."""
+        """Return the session of load number `index`, with `rates` in an order drawn from seed, server and index."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -200,7 +202,7 @@ class KneeSearch:
         return server.session(trial)
 
     def confirming(self, server: WarmServer, index: int, rps: float) -> Session:
-        """Return longer step number `index`, at a rate below or above a knee."""
+        """Return the session of longer step number `index`, at a rate just below or above a knee."""
         name = step_name(RATE_STEP, server.name, "confirming", f"{index:02d}")
         shape = replace(self.shape, duration_s=self.confirm_s, warmup_s=0.0)
         rate = Rate(rps, "a longer step, to confirm a knee")
@@ -220,7 +222,7 @@ class Ladder:
     The rates are `rates`, or those of the ladder `like`, or `shares` of a base: the knee of `search` or of the search
     `like`, else the rate of the closed loop. The `most_published` nearest of the `published` rates (name of the output,
     rate) are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
-    repeated with a profiler; up to a third of the steps are repeated where the generator was late. Raises PlanError for
+    repeated with a profiler; up to a third of the steps are repeated if the generator was late. Raises PlanError for
     rates that can't be offered.
     """
 
@@ -256,7 +258,7 @@ class Ladder:
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
-        """Return rate step number `index`; `more` is added to its name."""
+        """Return the session of rate step number `index`; `more` is added to the step's name."""
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
             shape = replace(shape, duration_s=self.published_s)
@@ -298,7 +300,7 @@ def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: f
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """The searches and ladders around the knees of one experiment in one size, with the fields of both.
+    """The searches and ladders around the knees of one experiment in one size; fields as in KneeSearch and Ladder.
 
     `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s`: seconds of
     a short step; `probe_warmup_s`: of the warm-up before a longer step. The last five fields are the experiment's own.
@@ -326,12 +328,12 @@ class AroundTheKnee:
         return Shape(connections, 1, self.step_s, self.probe_warmup_s)
 
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
-        """Return the ladder around the knee of a server, or in a size without shares the search alone."""
+        """Return the ladder around the knee of a server; without `shares`, the search for the knee alone."""
         search = self._search(name, title, 1, server)
         return search if search and not self.shares else self._ladder(name, title, server, search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """Return one search on several servers and, in a size with shares, a ladder around the knee of each server."""
+        """Return one search on several servers and, with `shares`, a ladder around the knee of each of them."""
         search = self._search(name, title, self.starts, *servers)
         ladders = [
             self._ladder(

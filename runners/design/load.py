@@ -20,7 +20,7 @@ HALF_ABSENT = "get-half"
 class Workload:
     """The requests of one load: a GET of `path` again and again, or a script with `arguments`.
 
-    `published` and `published_rates` name console outputs of the report that used it. Before the load the store must
+    `published` and `published_rates` name console outputs of this load in its report. Before the load the store must
     hold keys 1 to `filled_keys`, which the fill writes 1 + `rewrites` times, by the requests of `fill_with` on a
     foreign server.
     """
@@ -66,7 +66,7 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return PUTs of random keys from a fixed set, so that a store on the heap has room for all of them."""
+    """Return PUTs of random keys from 1 to `keys`, so few that a store on the heap has room for all of them."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
@@ -150,7 +150,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return the given rate, else one for all engines: the published, lowered to `share` of the weakest one's rate."""
+    """Return the given rate if above 0, else `share` of the lowest capacity, or the published rate if that is lower."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
@@ -178,7 +178,7 @@ class Size:
     starts: int = 1
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
-        """Return the shape of a load of this length; `servers`: how many share it by slices, which makes it longer."""
+        """Return the shape of a load that lasts `duration_s` for each of the `servers` that share it by slices."""
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 

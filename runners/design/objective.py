@@ -54,7 +54,7 @@ class Objective:
 
     @property
     def sustained_s(self) -> float:
-        """The seconds for which a rate must meet it to be confirmed: ten times the longest limit, and at least 10 s."""
+        """The seconds for which a confirmed rate must meet the objective: ten times the longest limit, at least 10."""
         return max(LEAST_SUSTAINED_S, PERIODS * max((us for _, us in self.latencies), default=0.0) / 1e6)
 
     @property
@@ -105,7 +105,7 @@ class LoadLimit:
 
     @classmethod
     def parse(cls, text: str) -> LoadLimit:
-        """Read one limit of `lab load --fail-on`. Raises PlanError for other texts, and for unknown percentiles."""
+        """Read one limit of `lab load --fail-on`. Raises PlanError if it is none or has an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -116,7 +116,7 @@ class LoadLimit:
 
     @classmethod
     def read(cls, part: str) -> LoadLimit | None:
-        """Read one part of an objective, in small letters and without blanks; None where it is no limit."""
+        """Read one part of an objective, in small letters and without blanks; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
             return cls(part, round(level, 6), most_us)
@@ -137,7 +137,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """The relative change of a quantity, or the difference in the share of errors, above which a comparison fails."""
+    """A limit of a quantity's relative `change`, or of the difference of error shares: upper if `above`, else lower."""
 
     quantity: str
     above: bool
@@ -162,7 +162,7 @@ class ChangeLimit:
         return cls(_LIMITED[name], above, change, f"{name}{side}{100 * change:+g}%")
 
 
-#: A comparison always fails where it shows that a larger share of the requests to the treatment fails.
+#: A comparison always fails if it shows that a larger share of the requests to the treatment fails.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
 _UNTIL_FORM = f"p50+-2% (of {', '.join(PRIMARIES)})"
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")

@@ -27,7 +27,7 @@ SHARED, ALONE, SOLO = "shared", "alone", "solo"
 EQUAL = "equal"
 #: Seconds to start a server, and around a short closed loop on one that is up.
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
-#: Seconds around a trial of a role, where it is on a server that is up already.
+#: Seconds around a trial of a role, if its server is up already.
 _AROUND_S = {
     CLOSED: AROUND_A_RATE_STEP_S, RATE_STEP: AROUND_A_RATE_STEP_S,
     PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
@@ -54,7 +54,7 @@ def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A fault: the server stalls from `at_s` of the recorded window on, for `length_s`."""
+    """A fault: the server is frozen for `length_s`, from second `at_s` of the recorded window on."""
 
     at_s: float
     length_s: float
@@ -88,7 +88,7 @@ class ClosedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Short rate steps of one load, each with a rest of half its length at `rest_rps` that empties the queue."""
+    """Short rate steps of one load; after each, a rest at `rest_rps` for half the step's length empties the queue."""
 
     rates: tuple[float, ...]
     rest_rps: float
@@ -136,7 +136,7 @@ class Trial:
 
     @property
     def length_s(self) -> float:
-        """The seconds of the load, warm-up included; an estimate where a number of requests ends it."""
+        """The seconds of the load, warm-up included; an estimate if a number of requests ends the load."""
         if self.shape.requests is not None:
             return self.shape.requests / REQUESTS_RPS
         return (self.shape.warmup_s or 0.0) + (self.shape.duration_s or 0.0)
@@ -152,7 +152,7 @@ class Trial:
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
-    """Return the load with a profiler, under this name: once for locks and once for all other events, if asked for."""
+    """Return profiled copies of a load named `name`: one for locks, one for the other events, if `events` has them."""
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
     others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
     recordings = ((name, others), (f"{name}-locks", locks))
@@ -174,9 +174,9 @@ class _Specified:
 class Session(_Specified):
     """One server and the trials that share it.
 
-    `fill` is written first; with `restart` the server is started again after it. Successive sessions that differ in
-    their trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of earlier
-    sessions stay up. `heads`: how many responses of a separate start are read one by one before, to record their heads.
+    `fill` is written first; with `restart` the server is started again after the fill. Successive sessions that differ
+    in their trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of
+    earlier sessions stay up. `heads`: how many responses of an earlier start are read one by one, for their HTTP heads.
     """
 
     treatment: Setting
@@ -189,7 +189,7 @@ class Session(_Specified):
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the fill and of every trial; on a server that is warm already those of the trials."""
+        """The seconds of the trials, and of the fill unless the server is warm already."""
         warm = self.warm_up is not None and self.warm_up not in self.trials
         fill_s = self.fill.fill_s() if self.fill and not warm else 0.0
         return fill_s + sum(trial.planned_s for trial in self.trials)
@@ -216,8 +216,8 @@ class SharedSession(_Specified):
 
     `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: seconds
     for which one server is loaded while the others idle; 0: each request goes to one of them. `reference`: the name of
-    the member that does nothing. It has the same rate as the others: at a quarter of it, cold caches made its median
-    longer than a store's.
+    the member that does nothing. That member has the same rate as the others: at a quarter of this rate, cold
+    caches made its median longer than that of a store.
     """
 
     number: int
@@ -241,7 +241,6 @@ class SharedSession(_Specified):
 
     @property
     def planned_s(self) -> float:
-        """The planned seconds of starts, fills, warm-ups and trials."""
         fills_s = sum(member.workload.fill_s() for member in self.members)
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])

@@ -40,7 +40,7 @@ def foreign(parameters: Mapping[str, object]) -> bool:
 
 
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
-    """Return the text of a new `target.yaml`, with comments on further keys; `command` is empty if the server runs."""
+    """Return the text of a new `target.yaml`, with comments on further keys; no `command`: the server runs already."""
     texts = {"name": name, "url": url, "path": path}
     written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
     started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
@@ -91,7 +91,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError where targets describe it differently or one lacks it."""
+    """Return the workload of this name. Raises PlanError if targets describe it differently or one lacks it."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
@@ -101,7 +101,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return (block's name, workload) for every workload; names are `get-…` or `put-…`. Raises PlanError."""
+    """Return (block name `get-…` or `put-…`, workload) for every workload. Raises PlanError."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
@@ -145,7 +145,7 @@ class TargetFile:
         return self.target.url.rstrip("/")
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
-        """Return the target with placeholders filled in for one start. Raises PlanError if it can't listen there."""
+        """Return the target with placeholders filled in for one start. Raises PlanError if it has none for `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -202,7 +202,7 @@ class TargetFile:
         return ",".join(map(str, sizes))
 
     def described(self) -> dict[str, Any]:
-        """Return the description for a manifest, as it was written; it names secrets and never holds their values."""
+        """Return the description as it was written, for a manifest; secrets are named, their values never included."""
         return {"file": self.path.name, "sha256": self.digest, **msgspec.to_builtins(self.target)}
 
 

@@ -12,7 +12,7 @@ TRUEPACE, WRK2 = "truepace", "wrk2"
 NAME = "wrk2"
 #: The offered rate as a share of the warm-up's closed loop: so small that neither generator is late.
 SHARE = 0.3
-#: By size: the number of rounds, in each of which both send the load, and its seconds; wrk2 takes ten seconds more.
+#: For each size: the number of rounds, and the seconds of the load that both send in a round (wrk2: ten more).
 ROUNDS = {"smoke": (1, 0.5), "quick": (3, 2.0)}
 ROUNDS_OF_OTHERS = (3, 20.0)
 WARM_S, WARMUP_S = 2.0, 1.0
@@ -21,7 +21,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 def by_two_generators(
     treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
 ) -> FaultInjection:
-    """Return the block in which truepace and wrk2 send a load of an experiment; a run without wrk2 leaves it out."""
+    """Return the block in which truepace and wrk2 send a load of an experiment; a run without wrk2 omits the block."""
     rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
     title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
     return FaultInjection(

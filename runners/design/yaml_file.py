@@ -31,8 +31,9 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries`: the types below keys whose own keys the user chooses, each checked by itself; `parts`: the records below
-    a key. Errors quote a key's description, or `remedy` for the file as a whole, or `none_yet` for a missing one.
+    `entries`: for a key whose entries the user names, the type of an entry; `parts`: for a key that holds a record, the
+    type of the record. `faults` finds contradictions in a record. Errors quote the description of a key, or `remedy`
+    for the file as a whole, or `none_yet` for a missing file.
     """
 
     record: type[Record]
@@ -54,7 +55,6 @@ class YamlForm(Generic[Record]):
         return _Reading(self, path, *self._parsed(path, text)).record(), raw
 
     def schema(self, title: str) -> dict[str, Any]:
-        """Return the JSON schema of the file, for editors."""
         schema = msgspec.json.schema(self.record)
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
 
@@ -140,7 +140,7 @@ class _Reading(Generic[Record]):
 
 
 def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the descriptions of a record's fields, which may be empty, by key."""
+    """Return the description of each of a record's keys; empty if a key has none."""
     return {
         field.encode_name: next(
             filter(None, (meta.description for meta in getattr(field.type, "__metadata__", ()))), ""

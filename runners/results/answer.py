@@ -1,7 +1,7 @@
 """A question of an experiment and its answer: a verdict, the numbers behind it, and the steps that it rests on.
 
-A verdict is taken from an interval, never from a value alone: *yes* where the whole interval lies on the side that the
-question asks for, *no* where it lies on the other side or within what is too small to matter, *inconclusive* otherwise.
+A verdict is taken from an interval, never from a value alone: *yes* if the whole interval lies on the side that the
+question asks for, *no* if it lies on the other side or within what is too small to matter, *inconclusive* otherwise.
 Whoever plans loads imports this module, so it needs no statistics and no frames.
 """
 
@@ -31,17 +31,17 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of(low: float, high: float) -> Verdict:
-        """Return YES for an interval above zero, NO for one not above it, else INCONCLUSIVE; unknown bounds are NaN."""
+        """Return YES if the interval lies above zero, NO if at or below zero, else (also for NaN) INCONCLUSIVE."""
         return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
     @staticmethod
     def of_all(parts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a question all of whose parts have to hold. Raises ValueError without parts."""
+        """Return NO if a part is NO, else INCONCLUSIVE if a part is, else YES. Raises ValueError without parts."""
         return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
 
     @staticmethod
     def of_any(parts: Iterable[Verdict]) -> Verdict:
-        """Return the verdict on a question one of whose parts has to hold. Raises ValueError without parts."""
+        """Return YES if a part is YES, else INCONCLUSIVE if a part is, else NO. Raises ValueError without parts."""
         return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
@@ -83,7 +83,7 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of an answer: its label, its value with its 95 % interval (NaN where there is none), its unit.
+    """One number of an answer: its label, its value with its 95 % interval (NaN if there is none), its unit.
 
     `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %.
     """
@@ -112,7 +112,7 @@ class Measure:
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy of the measure with the whole, or wanted, value that it is a part of."""
+        """Return a copy of the measure with `value`, the whole (or wanted) amount that the measure is a part of."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
@@ -160,8 +160,8 @@ class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
     `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
-    `yes`, `no`: a sentence for each verdict; `means`: the conclusion from the answer. `cores`: those that the server
-    needs. `headline`: it stands for its experiment in README.md, and first for the author of its report.
+    `yes`, `no`: a sentence for each verdict; `means`: the conclusion from the answer. `cores`: how many the server
+    needs. `headline`: the question stands for its experiment in README.md, and first for the author of its report.
     """
 
     key: str = ""
@@ -182,8 +182,8 @@ class Question(Struct, frozen=True):
 class Answer:
     """The answer to one question: its verdict, its evidence (measures or typed results), and the steps behind it.
 
-    `count`: how many items of the kind `basis` it rests on. `needed`, `needed_count`: what would decide it, dropped
-    where the verdict is yes or no. `figure`: the anchor of its figure in a report.
+    `count`: how many items of the kind `basis` the answer rests on. `needed`, `needed_count`: what would decide an
+    inconclusive answer. `figure`: the anchor of its figure in a report.
     """
 
     verdict: Verdict
@@ -246,7 +246,7 @@ class Answered:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the answer is the original report's; None where the report has none or the answer is inconclusive."""
+        """Whether the verdict is that of the original report; None if that has none or the verdict is inconclusive."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -270,7 +270,7 @@ def answered(asked: Asked, results: Results) -> Answered:
 
 @answering
 def either(results: Results, *answers: Answering) -> Answer | None:
-    """Return the first of several answers that is not None; None where all are."""
+    """Return the first of several answers that is not None; None if all are None."""
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 

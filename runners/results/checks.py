@@ -1,7 +1,7 @@
-"""Checks of a run: the conditions under which its numbers are evidence, and the consequence where one does not hold.
+"""Checks of a run: the conditions under which its numbers are evidence, and the consequence if one does not hold.
 
 A check that fails excludes its steps, makes their values bounds, or is a note; the answers that rest on these steps
-change with it. Steps that are not valid for themselves are no evidence to begin with (`analysis.validity`).
+change with it. Steps that are invalid by themselves are no evidence to begin with (`analysis.validity`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from runners.results.generators import began_together
 from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
-#: By this share a request may take longer after one server than after another without failing the check.
+#: The largest relative change of service time after requests to one server that the check allows.
 MOST_CARRY_OVER = 0.05
 
 
@@ -50,9 +50,9 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of the condition `about`; `ok` is None where the run does not tell.
+    """One check of the condition `about`; `ok` is None if the run does not tell.
 
-    `steps`: those that failed; `measures`: the numbers that decided; `place`: the block of interleaved trials, if any.
+    `steps`: names of the steps that failed; `measures`: the numbers that decided; `place`: the block, if interleaved.
     """
 
     about: str
@@ -68,7 +68,7 @@ class Check:
 
 
 def checks(results: Results) -> tuple[Check, ...]:
-    """Return the checks of a run, without those that none of its steps concerns."""
+    """Return the checks of a run; a check that concerns none of its steps is left out."""
     run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds, floors = run.find(kind="round"), run.find(kind="floor")
@@ -103,14 +103,14 @@ def checks(results: Results) -> tuple[Check, ...]:
     return tuple(check for check in all_checks if check is not None)
 
 
-#: Whether a step passes a check (None where it is not known), and the value that decides it.
+#: Whether a step passes a check (None if it is not known), and the value that decides it.
 Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
     about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
 ) -> Check | None:
-    """Return one check over several steps: failed if a step fails, unknown if all steps are; None without steps."""
+    """Return one check of several steps: failed if one step fails, unknown if all are unknown; None without steps."""
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
@@ -161,7 +161,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether the p99 is made by more than one second; else it tells when something happened, not how often."""
+    """Judge whether more than one second makes the p99; else the p99 shows a single event, not the usual tail."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None
@@ -224,7 +224,7 @@ def _data(step: Step) -> Judged:
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """Judge whether a server is no faster than one that does nothing, beyond what the instrument resolves."""
+    """Judge whether a server's median is not below that of a server that does nothing by more than is resolved."""
     floor = instrument.own_floor(run.steps, step)
     resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
@@ -293,7 +293,7 @@ def _of_ladders(results: Results) -> Iterator[Check]:
 
 
 def _generators(results: Results) -> Check | None:
-    """Return the check that all generators which the run was to measure were there; None in other experiments."""
+    """Return the check that every generator to be measured was there; None if the run measured no generators."""
     if not results.floors and not results.stalls:
         return None
     wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")

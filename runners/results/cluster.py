@@ -31,7 +31,7 @@ KEYS_ANCHOR = "keys"
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Requests that the loaded node of one setting served and passed on in all its steps, and its calls' times.
+    """The requests that the loaded node of one setting served itself and passed on, and the times of its calls.
 
     `expected` is the share of ids that lie on other nodes; NaN for a hash that this module does not compute.
     """
@@ -54,7 +54,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the requests passed on in steps of one setting, by the loaded node's status; None without its counts."""
+    """Return the requests passed on in the steps of one setting, by the loaded node's status; None without counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -83,7 +83,7 @@ def clusters(run: Run) -> list[Step]:
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return the requests that each treatment of these loads passed on, where the status has counts."""
+    """Return the requests that each treatment of these loads passed on; treatments without counts are left out."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
@@ -102,7 +102,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Waits for locks in one profiled step, in seconds a second: for all locks, and for the client's with its share."""
+    """Waits for locks in one profiled step, in seconds per second: for all locks, and for the client's lock."""
 
     step: Step
     all_s: float
@@ -115,7 +115,7 @@ class Waited:
 
 
 def waited(step: Step) -> Waited | None:
-    """Return the waits for locks in a step, by its lock profile; None without one."""
+    """Return the waits for locks in a step, by its lock profile; None without a lock profile."""
     stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
     if LOCK not in step.profiled or not length_s:
         return None
@@ -152,7 +152,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return the share of the ids 0 to `ids` - 1, as decimal text, that each node owns, in the order of addresses."""
+    """Return, for each node in order of addresses, the share of the ids 0 to `ids` - 1 (as text) that it owns."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -168,7 +168,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the ids as arrays (ids, digits) of ASCII digits, each of ids of one length."""
+    """Return the ids as arrays (ids, digits) of ASCII digits; the ids in one array have equal length."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -208,7 +208,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes?"""
+    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of them."""
     loads = clusters(results.run)
     nodes = topology(loads)
     if nodes is None:
@@ -246,7 +246,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return the profiled step and the clients' share of each workload after the changes; empty if one is missing."""
+    """Return (profiled step, share of the nodes' clients) for each workload on NEW; empty if a workload is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -259,7 +259,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: does passing on take a larger share of the CPU time of one block's requests than of another's?"""
+    """Answer: is the share of CPU time that passing requests on takes larger in `block` than in the block `than`?"""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
@@ -278,13 +278,13 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     return Answer(Verdict.of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
-#: By how much shares of two workloads may differ and be called alike; its question says it too.
+#: Shares of two workloads that differ by less are called alike; the question's text says so too.
 ALIKE = 0.1
 
 
 @answering
 def alike(results: Results, *workloads: str) -> Answer | None:
-    """Answer: are the clients' shares of allocations and of waits for locks alike in two workloads?"""
+    """Answer: do the clients' shares of allocations and of lock waits differ by less than ALIKE in two workloads?"""
     evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
     for event in (profiles.ALLOC, LOCK):
         if seen := _of_clients(results, event, workloads):
@@ -305,7 +305,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the lock around the client? Inconclusive beyond the knee, where waits are a queue."""
+    """Answer: do threads wait for the lock around the client? Inconclusive if a load missed its rate."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

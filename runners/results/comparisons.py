@@ -30,7 +30,7 @@ def figure_of(name: str) -> str:
 class Difference:
     """A treatment against its baseline in one quantity; `label`: the load, or part of the question, that was compared.
 
-    `all_threads`: the CPU time of all threads, where it contradicts `row`; `cpu`: the CPU time per request, where the
+    `all_threads`: the CPU time of all threads, if it contradicts `row`; `cpu`: the CPU time per request, if the
     generator limited a rate. `rate_rps`: the rate offered to each side, NaN in closed loop. `alone`: the medians of one
     load on each side alone.
     """
@@ -54,7 +54,7 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
 def _rows(
     results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
 ) -> Iterator[tuple[Comparison, Row]]:
-    """Yield the rows of a quantity in these blocks (None: in all), of one treatment or of all."""
+    """Yield (comparison, row) for a quantity, in the blocks of these names and for one treatment (None: for all)."""
     for comparison in results.comparisons:
         if blocks is None or comparison.name in blocks:
             yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
@@ -69,10 +69,10 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment differ from its baseline in a direction of `yes`? By the first of `blocks` in the run.
+    """Answer: does a treatment differ from its baseline in a direction of `yes`? The first row in the run decides.
 
-    `blocks`: None for any. `loads_alone`: (setting, workload) of the baseline, then of the treatment: loads of one
-    server each, whose medians are shown too.
+    `blocks`, `treatment`: None for any. `loads_alone`: (setting, workload) of the baseline, then of the treatment:
+    loads of one server each, whose medians are shown too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -90,7 +90,7 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer as `differs` for each of the blocks (labels by name), combined; `also`: quantities to show if compared."""
+    """Answer `differs` for each of the blocks (labels by name), combine the verdicts; `also`: quantities shown too."""
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
         label = blocks[comparison.name]
@@ -134,7 +134,7 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity? `factorial`, `alone`: (block, treatment); the first measured decides."""
+    """Answer: does a setting raise a quantity? By (block, treatment) `factorial` or, if not measured, `alone`."""
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
@@ -149,7 +149,7 @@ class Cost:
 
 
 def costs_anything(results: Results) -> Answer | None:
-    """Answer: does any treatment that gains in its primary quantity cost something else?"""
+    """Answer: is any treatment that gains in its primary quantity worse in another? Inconclusive if none gains."""
     gains = [
         (comparison, row)
         for comparison in results.comparisons

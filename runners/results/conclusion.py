@@ -1,4 +1,4 @@
-"""The conclusion of a run: its questions answered from its results, and the checks that those rest on."""
+"""The conclusion of a run: its questions answered from its results, and its checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers, from 1 on, of the answers that rest on a check's steps and quote what it is about."""
+        """Return the numbers, from 1, of the answers that rest on a check's steps and quote what the check is about."""
         steps = set(check.steps)
         return tuple(
             number

@@ -44,7 +44,7 @@ class Outage:
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
-        """Return seconds `before` the death, `without` the node, `after` its return, or `between` before and after."""
+        """Return the seconds `before` the death, `after` the return, `between` these, or wholly `without` the node."""
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
@@ -57,7 +57,7 @@ class Outage:
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 
     def p99_us(self, which: str) -> float:
-        """Return the median p99 of the seconds of a part, in microseconds; NaN without any."""
+        """Return the median of the per-second p99s in a part, in microseconds; NaN without any."""
         return float(self.part(which)["p99_us"].median())
 
 

@@ -26,7 +26,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: does a generator add to the median of the simplest client, at any rate, in interleaved rounds?"""
+    """Answer: is a generator's median higher than the simplest client's at any rate, in interleaved rounds?"""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -47,7 +47,7 @@ def generator_adds(results: Results, tool: str) -> Answer | None:
 
 @dataclass(frozen=True, slots=True)
 class AtRate:
-    """A number of an answer at an offered rate on so many connections."""
+    """A number of an answer, at an offered rate and on a number of connections."""
 
     measure: Measure
     rate_rps: float
@@ -87,7 +87,7 @@ def ordered(stalls: Sequence[Stall]) -> list[Stall]:
 
 #: From this share of the median on, a round trip of the network matters.
 NETWORK_SHARE = 0.2
-#: Where no latency may be quoted, a round trip of so long is named all the same.
+#: If no latency may be quoted, a round trip matters from this length on.
 FAR_US = 1_000.0
 #: Segments sent again, as a share of those sent; TCP sends some again that were only late, so a few prove nothing.
 LOSS, FEWEST_REPEATED = 0.001, 10
@@ -99,7 +99,7 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load; a value is None where it is too small to matter for the load's figures."""
+    """The host of a generator during a load; a value is None if it is too small to matter for the load's figures."""
 
     step: Step
     host: str
@@ -148,7 +148,7 @@ def began_together(step: Step) -> tuple[bool, float]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile of one load as both generators read it: medians over common rounds, and the excess of wrk2's."""
+    """A percentile as both generators read it: the medians over common rounds, and the excess of wrk2 over truepace."""
 
     level: float
     truepace_us: float
@@ -159,7 +159,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TwoReadings:
-    """The loads of both generators, and the differences: in the median, and in p99 where both may be quoted."""
+    """The loads of both generators, and the differences: in the median, and in p99 if both may be quoted."""
 
     loads: tuple[Step, ...]
     rate_rps: float
@@ -173,7 +173,7 @@ class TwoReadings:
 
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
-    """Return the readings of one load by truepace and by wrk2; None where they have no round in common."""
+    """Return the readings of one load by truepace and by wrk2; None if they have no round in common."""
     paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
     ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
     differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]

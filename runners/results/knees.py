@@ -16,17 +16,17 @@ from runners.results.ladders import between, knees_anchor
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
-#: By this share the rate of a closed loop may be too low, as the machine varies.
+#: The share by which the rate of a closed loop may be too low, as the machine varies.
 SPREAD = 0.1
 QUEUE = "queue-"  # begin of the names of settings that differ in their queue; they end with its length
 OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
-#: By how much less a longer queue has to refuse, as a share of all requests.
+#: How much less a longer queue has to refuse for a yes, as a share of all requests.
 REFUSED_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two knees of one workload, and their ratio less one with its interval; None where either knee is not known."""
+    """Two knees of one workload, and their ratio less one with its interval; None if a knee is not known."""
 
     workload: str
     names: tuple[str, str]
@@ -36,7 +36,7 @@ class KneeRatio:
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is the maximum throughput under the objective of one treatment higher than that of another?"""
+    """Answer: is the knee of the treatment `of` higher than that of `against`? Inconclusive with few starts."""
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
@@ -60,7 +60,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest rate that the published server kept up with; `knee` is None where the closed loop here is slower."""
+    """The highest rate that the published server kept up with; `knee` is None if the closed loop here is slower."""
 
     workload: str
     published_rps: float

@@ -31,8 +31,8 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `base`: the rate that the ladder's are shares of; `base_knee`: that rate as a knee. Of a search, `other_steps` are
-    loads of other blocks on the same server, and `closed_loop` the fastest one on as many connections.
+    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee of this rate. `other_steps`: for a
+    search, loads of other blocks on the server. `closed_loop`: the fastest closed loop on as many connections.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Ladder:
 
     @property
     def rate_steps(self) -> list[Step]:
-        """One step of each rate, lowest first: the repeat where a rate was offered again."""
+        """The last step of each rate, lowest rate first: a repeat replaces the earlier step."""
         last = {facts.offered_rps(step): step for step in self.steps}
         return [last[rps] for rps in sorted(last)]
 
@@ -67,18 +67,18 @@ class Ladder:
 
     @property
     def same(self) -> tuple[str, str, int | None]:
-        """Server, load and connections: ladders that have these in common are about the same knee."""
+        """(server, workload, connections); ladders that have these in common are about the same knee."""
         first = self.steps[0]
         return first.subject, first.workload, first.record.connections
 
     @property
     def judged_by(self) -> Objective:
-        """The objective; where there is none, that the offered rate is achieved."""
+        """The objective; without one, the objective that the offered rate is achieved."""
         return self.objective or ACHIEVED_ALONE
 
     @cached_property
     def points(self) -> list[Point]:
-        """The judged rates of all steps: one of each step, or of a sweep every short rate step."""
+        """The points of all steps: one for each step, or for each short rate step of a sweep."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
@@ -110,7 +110,7 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The knee that this search found, or the one that the ladder's rates are shares of; else None."""
+        """The knee that the search found, or the knee of which the ladder's rates are shares; else None."""
         return self.known.knee if self.known else self.base_knee
 
     @property
@@ -130,12 +130,12 @@ def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Return whether two ladders are of one search, whose loads went to both servers in random order."""
+    """Return whether two ladders belong to one search, which loads their servers in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two searched knees or None; a bound is 0 or infinite where a knee itself is only a bound."""
+    """Return the ratio of two searched knees or None; its bound is 0 or infinite if a knee is only known as a bound."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -170,7 +170,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run in order: searches with the loads that bound their knee, others with their knee."""
+    """Return the ladders of a run in order: searches with the loads that bound the knee, others with the knee."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -191,7 +191,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return the closed loop with most good responses per second, by server, load and connections."""
+    """Return the closed loop with most good responses per second for each (server, workload, connections)."""
     loops = [
         step
         for step in run.steps
@@ -237,7 +237,7 @@ class SearchedKnee:
 
 
 def knees(run: Run) -> dict[str, list[SearchedKnee]]:
-    """Return the knees, or their bounds, that searches found, by workload; a workload with a single one is left out."""
+    """Return the knees, or their bounds, that searches found, by workload; one with a single treatment is left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)

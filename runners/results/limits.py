@@ -1,6 +1,6 @@
 """Judgements of comparisons by limits of change, and of one load by its own limits, by the whole 95 % interval.
 
-Where the control, the baseline's second process, breaks a limit too, or there are too few starts, the judgement is
+If the control, the baseline's second process, breaks a limit too, or there are too few starts, the judgement is
 inconclusive. A limit on errors (NO_MORE_ERRORS) always applies.
 """
 
@@ -21,16 +21,16 @@ from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLi
 from runners.errors import Exit
 from runners.readers.run import Step
 
-MOST_TIMES = 50  # no more than this many times as many starts are proposed
+MOST_TIMES = 50  # the most starts that are proposed, as a multiple of those measured
 _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A limit, its outcome in a comparison, and the change with its interval, from so many `starts`, or runs.
+    """A limit, its outcome in a comparison, and the change with its interval, from a number of `starts` or runs.
 
-    `control`: the change of the baseline's second process, where it breaks the limit too. `starts_needed` and
-    `minutes_needed`: in all, until the limit is decided; None where it is decided or they are not known.
+    `control`: the change of the baseline's second process, if it breaks the limit too. `starts_needed` and
+    `minutes_needed`: in all, until the limit is decided; None if it is decided or they are not known.
     """
 
     comparison: Comparison
@@ -53,7 +53,7 @@ class Judgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Judge the first treatment by each limit where it does worst; a failed NO_MORE_ERRORS comes first."""
+    """Return, for each limit, the worst judgement of the first treatment; a failed NO_MORE_ERRORS comes first."""
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)
@@ -64,7 +64,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and that does not pass, else DONE."""
+    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive (unless that passes), else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -104,7 +104,7 @@ def _open(judgement: Judgement, needed: int | None) -> Judgement:
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
-    """Return the outcome of a limit for a change, by the change's whole interval."""
+    """Return FAILED if a change's whole interval lies beyond a limit, PASSED if within it, else INCONCLUSIVE."""
     side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE

@@ -1,7 +1,7 @@
 """Loads of servers one after the other: whether their medians differ, and the ratio of their closed-loop rates.
 
 Closed loops of several settings, on one connection and on many, come in rounds, to tell the parts of a gain apart. Each
-round has a fresh start of every setting; a ratio is taken within each round, its interval is of their geometric mean.
+round has a fresh start of every setting; a ratio is taken within each round, and the rounds' ratios are averaged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runners.results.results import Results
 
 @answering
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
-    """Answer: does the second server's median differ from the first's at one rate? Never no: one run has no spread."""
+    """Answer: does the second server's median differ from the first's at one rate? Yes or inconclusive, never no."""
     answers = []
     for workload in workloads:
         pair = [step for name in (first, second) if (step := facts.clean(results.run, name, workload)) is not None]
@@ -55,14 +55,14 @@ def servers_apart(results: Results) -> Answer | None:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A setting in closed loop on so many connections."""
+    """A setting in closed loop on a number of connections."""
 
     subject: str
     connections: int
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    """Return the valid steps of a loop by round."""
+    """Return the valid steps of a loop by the number of the round."""
     steps = run.find(kind=CLOSED, subject=loop.subject)
     return {
         step.record.round or 0: step
@@ -86,7 +86,7 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: has a loop a higher rate than another? `parts`: further pairs whose ratios are shown, with labels."""
+    """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) whose ratios are shown too."""
     whole = times(results.run, loop, against)
     if whole is None:
         return None

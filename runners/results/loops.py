@@ -62,7 +62,7 @@ class Loop:
 
     @property
     def waits(self) -> bool:
-        """Whether half of its responses waited for the delayed acknowledgement."""
+        """Whether half of the loop's responses waited for the delayed acknowledgement."""
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
@@ -72,7 +72,7 @@ class Loop:
 
     @property
     def absent_by_script(self) -> float:
-        """The number of requests that the script makes for keys that the store lacks; NaN where it has all."""
+        """The number of requests that the script makes for keys that the store lacks; NaN if the store has all keys."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
@@ -85,7 +85,7 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return the loops of a stage, and of one name and one number of connections where these are given."""
+    """Return the loops of a stage, and of one name and one number of connections if these are given."""
     of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
     return [loop for loop in of_stage if connections in (None, loop.connections)]
 
@@ -102,7 +102,7 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
 
 
 def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Return the rate of the fast loop over that of the slow one; NaN if that is 0."""
+    """Return the rate of the fast loop over that of the slow loop; NaN if the slow loop's rate is 0."""
     return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
 
 
@@ -135,7 +135,7 @@ def one_flag(results: Results) -> Answer | None:
 
 
 def executor(results: Results) -> Answer | None:
-    """Answer: does the cached pool change the medians of loops that wait? No where they move both ways."""
+    """Answer: does the cached pool change the medians of loops that wait? No if some rise and some fall."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -153,7 +153,7 @@ def executor(results: Results) -> Answer | None:
 
 
 def timer_and_tick(results: Results) -> Answer | None:
-    """Answer: is the wait the kernel's delayed-ACK timer and one tick?"""
+    """Answer: are all medians that wait within CLOSE of the kernel's delayed-ACK timer plus one tick?"""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -184,7 +184,7 @@ def one_write(results: Results) -> Answer | None:
 
 
 def errors_are_the_scripts(results: Results) -> Answer | None:
-    """Answer: do the 404s say anything of the server? No, where the script's random numbers, replayed, make as many."""
+    """Answer: do the 404s say anything of the server? No if the script's random numbers, replayed, make as many."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None
@@ -199,7 +199,7 @@ def errors_are_the_scripts(results: Results) -> Answer | None:
 
 
 def created(loop: Loop) -> float:
-    """Return how many of a loop's responses have the status of a PUT, 201; NaN where no statuses were recorded."""
+    """Return how many of a loop's responses have the status of a PUT, 201; NaN if no statuses were recorded."""
     status = loop.step.frames["status"]
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 

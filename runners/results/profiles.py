@@ -39,7 +39,7 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 class Part:
     """The categories of one event in a question: do they take more than half of the work, or more than `others`?
 
-    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are only shown.
+    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are shown only.
     """
 
     label: str
@@ -68,7 +68,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the share of several categories with the sums of their bounds; None where there is none of them."""
+    """Return the summed share of several categories, with summed bounds; None if the profile has none of them."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -77,7 +77,7 @@ def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> B
 
 
 def own_share(step: Step, event: str = facts.CPU) -> float:
-    """Return the share of the samples that the profiler's own frames take; 0 where there are none."""
+    """Return the share of the samples that the profiler's own frames take; 0 if there are none."""
     part = share(step, event, PROFILER)
     return part.value if part is not None else 0.0
 
@@ -99,7 +99,7 @@ class Change:
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
-    """Return (share, variance) of one event by frame; threads, whose names are in brackets, are left out."""
+    """Return the (share, variance) of each frame for one event; threads, whose names are in brackets, are left out."""
     seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
@@ -173,7 +173,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    """Return the last usable profile of each of these workloads, for an event of one setting."""
+    """Return the last usable profile of an event for each of these workloads on one setting."""
     if event == LOCK:
         locks = facts.shown_profiles(results.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
@@ -185,7 +185,7 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
 
 @dataclass(frozen=True, slots=True)
 class ChangeWithRate:
-    """Categories whose shares differ between the lowest and highest profiled rate; `most`: largest possible change."""
+    """Categories `moved` (name, share at low, at high rate) between profiled rates; `most`: largest possible change."""
 
     subject: str
     workload: str
@@ -225,7 +225,7 @@ def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None
 
 
 def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate? No where no share may change by SHARE_MARGIN."""
+    """Answer: does the work of a request change with the rate? No if no share can change by SHARE_MARGIN."""
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
     of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)

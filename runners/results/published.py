@@ -47,14 +47,14 @@ def taken_at_rps(output: Output) -> float | None:
 
 
 def longest_us(output: Output) -> float:
-    """Return the longest of mean, median and p99 of an output, in microseconds; 0 where it has none."""
+    """Return the longest of mean, median and p99 of an output, in microseconds; 0 if it has none."""
     report = output.report
     values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
     return max((value for value in values if value is not None), default=0.0)
 
 
 def keeps_its_rate(output: Output) -> bool:
-    """Return whether an output achieved its rate, where that is known, and has no latency above QUEUE_US."""
+    """Return whether an output achieved its rate, if the rate is known, and has no latency above QUEUE_US."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
     short = offered and achieved and achieved < facts.LEAST_ACHIEVED * offered
     return not short and longest_us(output) <= QUEUE_US
@@ -81,7 +81,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: is the published median the server's? No, where its spectrum is that of a millisecond timer."""
+    """Answer: did the server make the published median? No if its spectrum is that of a millisecond timer."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -99,7 +99,7 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 
 
 def _added_here(results: Results) -> Iterator[Measure]:
-    """Yield what wrk2 adds to the median of truepace here, where both sent one load."""
+    """Yield by how much wrk2's median exceeds truepace's here, if both sent one load."""
     if (readings := two_readings(results.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
 
@@ -115,7 +115,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 
 def _median_of(step: Step, results: Results) -> Measure:
-    """Return the median of a load without a timer: an upper bound where it lies within the floor."""
+    """Return the median of a load without a timer: an upper bound if it lies within the floor."""
     label, value = (
         "that of truepace, the lab's generator,",
         facts.quoted(step, 0.5) or Bounded(math.nan),
@@ -127,7 +127,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: are the published medians the server's? No, where two exceed a timer's tick, and none here does."""
+    """Answer: did the server make the published medians? No if two exceed a timer's tick, and all here are lower."""
     published_us = [
         median_us
         for _, output in outputs_named(names)
@@ -147,7 +147,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: do the published errors say that the server failed? No, where one number of absent keys explains them."""
+    """Answer: did the server make the published errors? No if exactly one number of absent keys explains them."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -165,13 +165,13 @@ def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
     )  # fmt: skip
 
 
-#: The least that the kernel reads from a disk, in bytes, and the share of GETs with a read for a yes.
+#: The fewest bytes that the kernel reads from a disk, and the share of GETs that may have read them for a yes.
 PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
-    """Answer: do the GETs of a load go to the disk? By the bytes that the kernel counts as read by the server."""
+    """Answer: do the GETs of a load read the disk? By the kernel's count of the bytes that the server read."""
     step = next((step for step in results.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
@@ -197,7 +197,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: are the published errors the server's? No, where their share of the reads is the same at every rate."""
+    """Answer: did the server make the published errors? No if their share of the requests is equal at every rate."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -215,7 +215,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: are the latencies published at the highest rates response times? No, where only a queue is that long."""
+    """Answer: are the latencies published at the highest rates response times? No if only a queue is that long."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -226,7 +226,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were the percentiles taken at the rate that they are published under? No, where the index differs."""
+    """Answer: were the percentiles taken at the rate that they are published under? No if the index differs."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
@@ -238,7 +238,7 @@ def taken_at_another_rate(results: Results) -> Answer | None:
 
 @answering
 def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
-    """Answer: does the published cold run hold its cold start? No: wrk2 leaves the first seconds out."""
+    """Answer: does the published cold run show its cold start? No: wrk2 leaves the first seconds out."""
     cold = facts.only(results.run.find(workload=workload, profiled=False))
     if cold is None or not facts.quotable(cold):
         return None

@@ -23,9 +23,9 @@ from runners.results.trends import Trend, trends_of
 class Results:
     """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`).
 
-    `ladders`: loads at several rates, and searches for a knee; `offered`: those whose rates no search has chosen.
-    `floors`: generators on a server that does nothing; `stalls`: what they read of a frozen server; `outages`: loads in
-    which a node was killed; `stores`: those filled and then loaded at several rates; `trends`: None unless the run
+    `ladders`: loads at several rates, and searches for a knee; `offered`: the ladders that are no search. `floors`:
+    generators on a server that does nothing; `stalls`: their readings of a frozen server; `outages`: loads in which a
+    node was killed; `stores`: stores that were filled and then loaded at several rates; `trends`: None unless the run
     looked at the history.
     """
 
@@ -51,7 +51,7 @@ class Results:
 
     @cached_property
     def server_cores(self) -> int:
-        """The largest number of cores that a server was bound to; 0 where one was not bound, or none was started."""
+        """The largest number of cores that a server was bound to; 0 if one was not bound, or none was started."""
         kept = [len(step.record.server.cpus or ()) for step in self.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 

@@ -28,7 +28,7 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN where not known.
+    """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN if not known.
 
     `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
     `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.

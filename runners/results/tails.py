@@ -36,7 +36,7 @@ def explained(seen: Attribution) -> Explained:
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
 
-    No where it explains less than MARGIN or there are no spikes; inconclusive without events of the cause, or where the
+    No if there are no spikes or that interval lies below MARGIN; inconclusive without events of the cause, or if the
     tail is not known.
     """
     step = next((step for step in results.steps if step.name == step_name), None)
@@ -65,8 +65,8 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 def explains(share: Share) -> Verdict:
     """Return whether a cause explains a tail.
 
-    No where the whole interval of its share lies below MARGIN; else yes where that interval lies above zero and chance
-    does not make such a share; else inconclusive.
+    No if the whole interval of its share lies below MARGIN; else yes if this interval lies above zero and chance does
+    not explain the share; else inconclusive.
     """
     if share.share.high < MARGIN:
         return Verdict.NO
@@ -74,7 +74,7 @@ def explains(share: Share) -> Verdict:
 
 
 def puts_before_a_merge(puts: float, flushes: int) -> float:
-    """Return how many PUTs an empty RocksDB store takes at least before its first merge.
+    """Return the least number of PUTs that an empty RocksDB store takes before its first merge.
 
     A memtable that was flushed k times in n PUTs holds more than n / (k + 1) of them, however full it was before.
     """
@@ -83,9 +83,9 @@ def puts_before_a_merge(puts: float, flushes: int) -> float:
 
 @answering
 def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answer | None:
-    """Answer: did merges make the tail of a published load? No, where it ended before an empty store's first merge.
+    """Answer: did merges make the tail of a published load? No if it ended before an empty store's first merge.
 
-    None where a merge ran here, without a flush here, or where as many PUTs as were published may lead to a merge.
+    None if a merge or no flush ran here, or if as many PUTs as were published may lead to a merge.
     """
     step = next((step for step in results.steps if step.name == step_name), None)
     seen = attribution(step) if step is not None and facts.quotable(step) else None

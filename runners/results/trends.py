@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FIGURE = "trends"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
 COLUMNS = ("run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit")
-#: Latencies under rates that are further apart than this are not one series.
+#: Latencies under rates with a larger ratio than this are not one series.
 SAME_RATE = 1.25
 #: The figure by which the sentinel is judged. Its tail is too noisy in two seconds to judge anything.
 JUDGED = "p50"
@@ -67,7 +67,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the trends of `measurements` and `runs` (see readers.history); sentinels have one by machine class."""
+    """Return the trends of `measurements` and `runs` (see readers.history); sentinels have one per machine class."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
@@ -97,7 +97,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return, by run, whether its sentinel lay in the usual range of earlier ones; None where there were too few."""
+    """Return, for each run, whether its sentinel lay in the usual range of earlier ones; None if these are too few."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
@@ -117,7 +117,7 @@ def trends_of(run: Run) -> tuple[Trend, ...] | None:
 
 @answering
 def trends_change(results: Results, *, sentinel: bool) -> Answer | None:
-    """Answer: did trends change their level: those of the machine's sentinel, or those of the servers?"""
+    """Answer: did any trend change its level? Of the machine's sentinel if `sentinel`, else of the servers."""
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
