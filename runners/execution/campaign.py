@@ -68,7 +68,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch(Protocol):
-    """Follows the jobs of a campaign. `there`: a job's result was there already. A lost job begins again."""
+    """Follows the jobs of a campaign. A lost job begins again. `there`: the result was there before the campaign."""
 
     def begin(self, job: Job) -> None: ...
     def lose(self, job: Job, cause: str) -> None: ...
@@ -77,7 +77,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results below one folder."""
+    """The results of jobs, each in a run folder below `root`."""
 
     root: Path
 
@@ -97,7 +97,7 @@ class Results:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the folder: two loads on one machine would measure each other. Raises MeasureError."""
+        """Lock `root` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = (self.root / LOCK).open("a+", encoding="utf-8")
@@ -118,7 +118,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a campaign ended: the outcomes of its jobs, and the jobs that are left for want of time."""
+    """How a campaign ended: the outcomes of its jobs, and the jobs that the budget had no time for."""
 
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
@@ -136,7 +136,7 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure the jobs that have no result yet, until the next does not fit into the budget. Raises MeasureError."""
+    """Measure jobs that have no result until the next does not fit into `minutes`. Raises MeasureError for a `stop`."""
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):

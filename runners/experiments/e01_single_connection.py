@@ -32,7 +32,7 @@ CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 
 
 def volume(size: Size, rate_rps: float) -> FixedRate:
-    """Return a load of the published store that is long enough for its memtables to be flushed."""
+    """Return a load of the published store that is long enough for the store to flush its memtables."""
     return FixedRate(
         VOLUME, "PUT: as many keys as were published, on one store", (Setting.of(STORE),), replace(PUT, name=VOLUME),
         replace(size, duration_s=VOLUME_S[size.name]), rate_rps=rate_rps, questions=("merge-tail", "flush-tail"),
@@ -65,7 +65,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return PUT on an empty store, then GET on a filled one, or every workload of targets, at one rate for all."""
+    """Return the blocks at one rate: PUT on an empty store and GET on a filled one, or all workloads of targets."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):
@@ -129,7 +129,7 @@ def questions() -> tuple[Asked, ...]:
 
 
 def target_questions() -> tuple[Asked, ...]:
-    """Return the question about targets, where there are several."""
+    """Return the question that a run with several targets answers."""
     from runners.results.loads import servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

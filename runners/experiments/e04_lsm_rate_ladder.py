@@ -61,7 +61,7 @@ def get(size: str) -> Workload:
 
 
 def filled(workload: Workload, size: Size) -> Workload:
-    """Return the workload on a store that holds as much as a warm one of this size."""
+    """Return the workload with the fill that a warm store of this size has before its load (WARM_KEYS)."""
     return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
 
 
