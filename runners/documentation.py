@@ -78,7 +78,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's Markdown; a link to a file that is no page (not in `known`) becomes its text and a path."""
+    """Return a page's Markdown with each link to a file that is no page (not in `known`) replaced by text and path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()

@@ -82,7 +82,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a raw file's text. Raises ReadError. Bytes that are not UTF-8 are replaced; if `strict`, they raise it."""
+    """Return a raw file's text, with bytes that are not UTF-8 replaced (`strict`: refused). Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:

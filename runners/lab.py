@@ -59,7 +59,7 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        """Begin a run as `begin` does; a campaign also gives folder, tools (`shop`), display, `circumstances()`."""
+        """Begin a run as `begin` does; a campaign also gives a folder, tools, a display and `circumstances()`."""
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
         self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured

@@ -119,8 +119,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
-        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
-        the stack; `category`, the one that most of its samples have. Raises PlanError that lists the profiled events.
+        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which the frame is on top, and is on
+        the stack; `category`, that of most of these samples. Raises PlanError that lists the profiled events.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[

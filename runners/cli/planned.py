@@ -17,7 +17,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.storage.run_folder import RunFolder
 from runners.targets import preflight
 
-COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
+COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, unless one is given
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,10 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request closed loops to set the rate, unless `reached_rps` has their rates; then starts, until one decides."""
+    """Request the closed loops that set the rate, then the starts of a block.
+
+    `reached_rps`: the rates of the closed loops, if they are known already. A block with `until` ends when it is decided.
+    """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -99,7 +102,7 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request a ladder's steps: its search, every rate, again some at which the generator was late, some profiled."""
+    """Request a ladder's steps: its search or else closed loop, every rate, late ones again, and profiled loads."""
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
         base = _base(searched.known.knee, searched.closed[0])
@@ -148,7 +151,7 @@ class _ServerSearch:
         return _known(self.block, self.steps, self.closed)
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with a closed loop; keep the next rates unless all are below or all above its first rates."""
+        """Begin a start with a closed loop; keep the next rates unless all are below or all above that loop's."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):

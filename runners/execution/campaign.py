@@ -50,10 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: every later job would fail in the same way. `loaded_s`: the part of `took_s` under load.
-
-    `invalid`: how many `trials` may not be quoted.
-    """
+    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time under load; `invalid`: trials not to quote."""
 
     address: str
     status: Literal["complete", "failed"]
@@ -136,7 +133,7 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure jobs that have no result until the next does not fit into `minutes`. Raises MeasureError for a `stop`."""
+    """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):

@@ -68,7 +68,7 @@ _MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
-    """A function that starts a setting, on an empty store unless `keep_data`; it stops others unless `keep_others`."""
+    """Starts a setting's server, on an empty store unless `keep_data`; first stops all others unless `keep_others`."""
 
     def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
 
@@ -326,7 +326,7 @@ class Servers:
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
-        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # in earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
         """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""

@@ -106,7 +106,7 @@ class Measurement:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
         `happening` returns the faults, given the seconds that the generator sends before it records. `load` replaces
-        the trial's load where several servers share one.
+        the trial's load if several servers share one.
         """
         load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
@@ -221,7 +221,7 @@ class Measurement:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return the recorded window's start in us of Unix time; None where the generator does not report it."""
+    """Return the recorded window's start in us of Unix time; None if the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -289,7 +289,7 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Send a server no load until JIT compilation that a step left unfinished is done, at most REST_S."""
+    """Wait until a server is done with JIT compilation that a step left unfinished, for at most REST_S."""
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)

@@ -268,7 +268,7 @@ Tick = Callable[..., None]
 
 
 class Progress:
-    """The planned seconds of a run, spent part by part."""
+    """The progress of a run, part by part, through its planned seconds."""
 
     def __init__(self, total_s: float, shown_in: Sink) -> None:
         self._total_s = total_s

@@ -23,8 +23,7 @@ TARGET_KEYS = ("servers",)
 #: The sizes of the comparison of stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("01", "compared")
 MARGIN = 0.03
-#: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
-#: more than twice.
+#: The report's store, and a load that writes about as much as was published: 4.5 million PUTs, over two memtables.
 STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
 #: Detours of the published server, each of which a setting adds alone, and our own store with a cache.
 DETOURS = ("copied-values", "string-keys", "new-response")
@@ -40,7 +39,7 @@ def volume(size: Size, rate_rps: float) -> FixedRate:
 
 
 def copies(workload: Workload, size: Size) -> Interleaved:
-    """Return a comparison of every detour of the published server with a server that takes none."""
+    """Return a comparison of servers that each take one of the published server's DETOURS with one that takes none."""
     detours = (Setting(name, STORE, (f"{AS_PUBLISHED}={name}",)) for name in DETOURS)
     return Interleaved(
         f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
@@ -50,7 +49,7 @@ def copies(workload: Workload, size: Size) -> Interleaved:
 
 
 def cached(size: Size) -> Interleaved:
-    """Return a comparison of random GETs of our store with a row cache that holds every key, and without."""
+    """Return a comparison by random GETs: our store without a cache, and with a cache that holds every key."""
     return Interleaved(
         "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm", GET,
         size, size.shape(1), size.starts, margin=MARGIN, solo=False, loops=False, questions=("cache",),

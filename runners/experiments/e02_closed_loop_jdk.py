@@ -16,7 +16,7 @@ from runners.experiments.sizes import sizes
 from runners.readers.published import published_of
 from runners.results.answer import Asked
 
-#: The number of keys that the published PUT and GET draw from, and of those in the store when GET was measured again.
+#: The number of keys from which the published PUT and GET draw, and the number in the store when GET was repeated.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
@@ -60,7 +60,7 @@ def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = Tru
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Closed loops on one setting, in order and on one store; `published`: loops of the report; `few`: 1 connection."""
+    """Closed loops on one setting, in order on one store; `published`: the report's; `few`: on one connection only."""
 
     title: str
     setting: Setting

@@ -71,13 +71,13 @@ def put(size: str) -> Workload:
 
 
 def get(size: str) -> Workload:
-    """Return GET of random keys that are all in the store, unlike those of the published GET."""
+    """Return GET of random keys that are all in the store, unlike the keys of the published GET."""
     outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops behind one selector, with and without the hand-over, in rounds of fresh starts."""
+    """Return closed loops on a server with one selector, with a pool behind it and without, in rounds of starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -99,7 +99,7 @@ def closed_loops(size: str, connections: int) -> FixedRate:
 
 
 def crossed(name: str, size: str, connections: int) -> Interleaved:
-    """Return a comparison by slices: one selector or many, with a hand-over and without; `name`: one of SLICED."""
+    """Return a comparison by slices: one selector or many, with and without a pool; `name`: a load in SLICED."""
     plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)

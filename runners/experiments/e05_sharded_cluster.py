@@ -60,7 +60,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return a comparison of clusters in closed loop by slices; of two settings FEWEST_STARTS unless `size` is full."""
+    """Return a comparison by slices in closed loop; two settings start FEWEST_STARTS times unless `size` is full."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return blocks that compare one node with three on the same cores, by slices and by request; () without PRICE."""
+    """Return comparisons of one node with three on equal cores, by slices and by request; () if PRICE lacks `size`."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return ()
@@ -94,7 +94,7 @@ def before_and_after(
     workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int,
     profile: tuple[str, ...],
 ) -> Blocks:  # fmt: skip
-    """Return two blocks: after the changes the knee and rates around it, one profiled; before them the same rates."""
+    """Return two blocks: for `after` the knee and rates around it, one also profiled; for `before` the same rates."""
     plan = replace(
         LADDERS[size], objective=Objective.parse(f"p99<={p99_ms:f}ms"), connections=connections,
         published=with_rates(workload.published_rates), profile=profile, questions=("medians", "alike"),

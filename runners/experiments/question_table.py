@@ -31,6 +31,7 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def decides(self) -> Criterion:
+        """The criterion alone, without key and texts of the question."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
 

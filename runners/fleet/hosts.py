@@ -72,7 +72,7 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
 
 
 def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """Measure a job on a worker, in a new lab; return the outcome as JSON, and the run folder as a tar archive."""
+    """Measure a job on a worker, in a new process; return the outcome as JSON, and the run folder as a tar archive."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lab-job-") as scratch:
         home = Path(scratch)
@@ -100,7 +100,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
 
 
 def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None) -> Ended:
-    """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
+    """Measure the jobs that have no result yet, each on a free host of the fleet, otherwise as `carry_out` does.
 
     A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
     host is left, or if the folder can no longer be written to; results so far are kept.

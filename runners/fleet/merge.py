@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Add HdrHistogram logs up into the log `to`, by interval and tag. Raises MeasureError for a malformed line."""
+    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError for a malformed line."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:

@@ -189,7 +189,7 @@ class SharedSender:
         *,
         tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
     ) -> LoadOutcome:
-        """Send a load, and merge the generators' files into `folder`. Raises MeasureError, LostHostError of a seat."""
+        """Send a load; merge the generators' files into `folder`. Raises MeasureError, or LostHostError for a host."""
         if spec.rate_rps is None and spec.requests is not None:
             return run_load(generator, spec, folder, tick=tick)
         if generator.name != "truepace":
@@ -259,7 +259,7 @@ class SharedSender:
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield a run's sender: `run_load` for 0 generators, else so many here or on a fleet's hosts. Raises PlanError."""
+    """Yield a run's sender: `run_load` for 0, else one for so many generators, here or on a fleet. Raises PlanError."""
     if not generators:
         yield run_load
         return

@@ -188,7 +188,7 @@ class Fleet:
             future.release()
 
     def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
-        """Return places for `count` generators, none at `own_worker` (the server's). Raises PlanError for too few."""
+        """Return places for `count` generators, none on the worker `own_worker`. Raises PlanError for too few hosts."""
         free = [host for host in self.hosts() if host.address != own_worker]
         if len(free) < count:
             cause = f"{len(free)} hosts besides the server's have a slot for a generator, {count} are wanted"

@@ -129,7 +129,7 @@ def curves_of(measured: Sequence[Loop]) -> list[Loop]:
 
 
 def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
-    """Draw latency by percentile of PUT in closed loop, a curve per stage of `curves_of`; `floor` is a thin line."""
+    """Draw latency by percentile of PUT in closed loop, a curve per loop of `curves_of`; `floor` is a thin line."""
     chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"

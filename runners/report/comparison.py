@@ -294,7 +294,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def lines(comparison: Comparison) -> list[str]:
-    """Return a comparison of runs or outputs in sentences; the first says how many responses failed, if too many."""
+    """Return a comparison of runs or outputs in sentences, first the share of failed responses if it is too large."""
     parts = [words.sentence(errors)] if (errors := failing(comparison)) else []
     parts += [sentence(comparison, row) for row in comparison.rows]
     parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]

@@ -155,9 +155,9 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part for each question, and the sections without the evidence that these parts took.
+    """Return a part for each question, and the sections in `pool` without the evidence that is in these parts now.
 
-    A figure is in the first question that it answers. `shown_before`: the sections above the questions, by figure.
+    A figure is in the first question that it answers. `shown_before`: the section above the questions, by figure.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     first_at = dict[str, int]()  # the first question that a mark stands at

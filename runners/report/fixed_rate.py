@@ -206,7 +206,7 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Return a list of one table with the rows of all, whose first column holds the captions; [] without tables."""
+    """Join tables to one, whose first column holds their captions; return it in a list, which is empty without any."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -256,7 +256,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar or None; CPU time is that of `clean`, else the step's less the profiler's share."""
+    """Return a profiled step's bar; CPU time is from `clean`, else the step's less the profiler's. None if unknown."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -32,7 +32,7 @@ LEAST_SHARE = 0.001  # narrower frames are left out of a page
 STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: The font of an SVG file outside a report.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
-#: A branch wider than TOWER is split where parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
+#: A branch wider than TOWER is split if its parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 ALL = 0.995  # a category with this share of a tower is said to be all of it
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
@@ -56,7 +56,7 @@ class Node:
 
     @property
     def category(self) -> str | None:
-        """The category of nearly all its samples, None where they are mixed."""
+        """The category of nearly all samples of the path, None if they are mixed."""
         name, most = max(self.categories.items(), key=lambda item: item[1], default=("", 0.0))
         return name if self.share and most >= PURE * self.share else None
 
@@ -75,7 +75,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return a tree of the calls in `stacks` and `other`, with each call's share of either; threads are left out."""
+    """Return a tree of the calls in `stacks` and `other`, with each call's share of both; thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -125,7 +125,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """The caption: treatment, rate, event and samples; of a differential, the meaning of its colours."""
+        """The caption: treatment, rate, event and samples; with `other`, it says what the colours mean."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""

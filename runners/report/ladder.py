@@ -53,7 +53,7 @@ def objective_words(objective: Objective) -> str:
 
 
 def sides_of(knee: Knee) -> str:
-    """Return in words where the objective was met and missed, for a search that found no knee."""
+    """Return in words at which rates the objective was met and missed, for a search that found no knee."""
     low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
@@ -102,7 +102,7 @@ def title(ladder: Ladder) -> str:
 
 
 def _resolved(point: Point, level: float, judged: bool) -> float:
-    """Return a percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
+    """Return a percentile in microseconds; NaN if fewer than ENOUGH_BEYOND samples lie beyond it, unless `judged`."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
@@ -293,7 +293,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return which of a ladder's rates met and missed the objective, or without an objective were kept, in short."""
+    """Return in short which fixed rates met the objective, or without an objective which rates the server kept."""
     met, missed = ladder.outcomes
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
@@ -328,9 +328,9 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a table of published outputs, a row for each, and this run's steps at their rates; None without outputs.
+    """Return a table with a row per published output and this run's step at the same rate; None without outputs.
 
-    Its note names the published rates that were not offered here.
+    The table's note names the published rates that were not offered here.
     """
     if ladder.base is None:
         return None

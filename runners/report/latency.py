@@ -128,7 +128,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
 
 
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
-    """Mark for each load the share of requests with a response; the others were still waiting when the run ended."""
+    """Mark on the x axis each load's share of requests with a response; others still waited when the run ended."""
     colours = colours_of(steps)
     bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
     for place, step in enumerate(bounded):
@@ -371,7 +371,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, and each load's p99, or its median or no value if a floor hides the p99."""
+    """Return a heading: workloads, rate, each load's p99; medians if a floor hides a p99, none if it hides both."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS

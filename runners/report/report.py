@@ -62,7 +62,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of at most KEPT_FIGURES figures to archive: README.md's figure first, WHOLE ones last."""
+    """Return the anchors of KEPT_FIGURES figures to archive: README.md's figure first, WHOLE comparisons last."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]

@@ -254,7 +254,7 @@ def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[
 
 
 def colour_of(engine: str) -> str:
-    """Return the colour of an engine; one without a colour of its own gets a SPARE one that its name determines."""
+    """Return the colour that an engine has of its own, or else the SPARE colour that its name determines."""
     return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
 
 

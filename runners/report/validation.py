@@ -199,7 +199,7 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
 
 @style.styled
 def stall(seen: Sequence[Stall]) -> style.Picture:
-    """Draw how many requests took longer than each response time, of a server that was frozen.
+    """Draw, for a server that was frozen, how many requests took longer than each response time.
 
     The broad grey line shows the waits that follow from the schedule; a generator that counts all of them lies on it.
     """

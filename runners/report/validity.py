@@ -112,7 +112,7 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
 
 
 def _name_of(step: Step) -> str:
-    """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    """Return a step's name for readers: RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
