@@ -50,7 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time under load; `invalid`: trials not to quote."""
+    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: trials not to quote."""
 
     address: str
     status: Literal["complete", "failed"]

@@ -326,7 +326,7 @@ class Servers:
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
-        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # in earlier sessions
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
         """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""
