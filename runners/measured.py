@@ -59,9 +59,9 @@ class Measured:
         """Percentiles of each load that may be quoted.
 
         Columns: `load`; `percentile` (0.5 to 1); `response_us`, from the intended start of a request; `service_us`,
-        from its actual send (NaN where the generator has none); `low` and `high`, the 95 % interval of `response_us` in
-        us (NaN where the log allows none); `samples`, the number of response times; `at_least`, True where requests
-        without a response make `response_us` a lower bound.
+        from its actual send (NaN if the generator has none); `low` and `high`, the 95 % interval of `response_us` in us
+        (NaN if the log allows none); `samples`, the number of response times; `at_least`, True if requests without a
+        response make `response_us` a lower bound.
         """
         rows = [
             {
@@ -93,7 +93,7 @@ class Measured:
         """Latency percentiles and counts of every second of every load.
 
         Columns: `load`; `t_s`; `kind` (response or service); `count`, recorded times; `p50_us`, `p90_us`, `p99_us`,
-        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN where the generator does not tell).
+        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN if the generator does not tell).
         """
         return self._frames("intervals", self.loads)
 

@@ -76,7 +76,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text; control characters in it, from a server or a file, are spelled out."""
+    """Print a text, with control characters, which a server or a file may hold, written as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 

@@ -88,7 +88,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
-    """In every start, request a closed loop and loads on each server; then confirm every knee; return the searches."""
+    """Request a closed loop and loads on each server in every start, then confirm every knee; return the searches."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
         for current in searches:

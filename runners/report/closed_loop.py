@@ -85,7 +85,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """Return what the authors did not see in one published run; `reference` is the same loop with the nodelay flag."""
+    """Return what the authors missed in one published run; `reference` is the same loop with the nodelay flag."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
         many = factor(loops.times_as_many(loop, reference))

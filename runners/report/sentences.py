@@ -125,7 +125,7 @@ def _offered(difference: Difference, row: Row) -> str:
 
 
 def refusal_words(refusals: Iterable[Refusal]) -> str:
-    """Return why a difference is not compared: every reason once, with the sides that it holds for."""
+    """Return why a difference is not compared: each reason once, with all sides that it applies to."""
     sides: dict[str, list[str]] = {}
     for refusal in refusals:
         sides.setdefault(_refusal(refusal), []).append(facts.engine_name(refusal.side))

@@ -141,7 +141,7 @@ ROWS, VALUE = "rows", "value"
 
 
 def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
-    """Make y an axis of rows, the first at the top, each with its label."""
+    """Make the y axis one of labelled rows, the first at the top."""
     axes.set_yticks(range(len(labels)), labels, fontsize=fontsize)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -165,7 +165,7 @@ def bars(
     labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
     marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw horizontal bars: in each row one of every series, each with its value.
+    """Draw horizontal bars: each row has one bar per series, with its value.
 
     `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
     """
