@@ -78,7 +78,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's Markdown; a link to a file that is not in `known`, the pages' paths, becomes words and a path."""
+    """Return a page's Markdown with each link to a file that is no page (not in `known`) replaced by text and path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -133,7 +133,7 @@ def rules() -> Iterator[str]:
 
 
 def write(folder: Path) -> None:
-    """Write pages, their pictures and settings into a folder, in place of what an earlier call left there."""
+    """Write pages, their pictures and mkdocs.yml into a folder, whose earlier contents are removed."""
     shutil.rmtree(folder, ignore_errors=True)
     copied = {f"assets/{name}": f"{DOCS}/{name}" for name in ASSETS}
     for page, text in pages().items():

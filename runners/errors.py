@@ -12,7 +12,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e
 
 
 def printable(text: str) -> str:
-    """Return text for a terminal: line breaks and tabs stay, any other control character is spelled out."""
+    """Return text for a terminal: control characters except line breaks and tabs are written as escape sequences."""
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
@@ -49,7 +49,7 @@ class LabError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[type[LabError], tuple[str, str, str]]:
-        """Pickle by the three parts, so that it can cross from one process to another."""
+        """Pickle the error as its three parts, so that another process can receive it."""
         return type(self), (self.thing, self.cause, self.remedy)
 
 
@@ -82,7 +82,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return the text of a raw file. Bytes that are not UTF-8 are replaced; `strict` refuses them. Raises ReadError."""
+    """Return a raw file's text, with bytes that are not UTF-8 replaced (`strict`: refused). Raises ReadError."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:

@@ -61,7 +61,7 @@ class Appraisal:
 
 
 def _generator(chosen: str) -> dict[str, str]:
-    """Return the versions of the chosen generators, and of truepace, which sends every sentinel."""
+    """Return the version of each generator in `chosen` (a comma-separated list), and of truepace, for the sentinel."""
     versions = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
         if name in chosen.split(",") and (tool := find()) is not None:
@@ -77,7 +77,7 @@ class LocalRunner:
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`, or resume the attempt there; an OSError or LabError makes a failed outcome."""
+        """Measure a job into `folder` or resume the attempt there; return a failed outcome for OSError or LabError."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -161,7 +161,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's counts for its JobOutcome; `loaded_s` omits earlier sessions' trials, `kept` by (name, start)."""
+    """Return a run's counts for its JobOutcome; `loaded_s` leaves out trials in `kept`, by (name, start in Unix us)."""
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(
         max(0, record.ended_unix_us - record.started_unix_us)
@@ -177,7 +177,7 @@ def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[s
 
 
 def main(home: Path) -> None:
-    """Measure the one job of a folder, for a lab on another host; its outcome is written last."""
+    """Measure the job in the file JOB_FILE of a folder, for a lab on another host; write OUTCOME_FILE there last."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
     partial = home / f"{OUTCOME_FILE}.partial"

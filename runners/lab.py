@@ -59,7 +59,7 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        """Begin a run as `begin` does; a campaign passes folder, tools (`shop`), display, circumstances (`about`)."""
+        """Begin a run as `begin` does; a campaign also gives a folder, tools, a display and `circumstances()`."""
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
         self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured
@@ -103,9 +103,9 @@ class Lab:
     ) -> Lab:
         """Check the parameters, build missing tools, open a run folder, and measure the sentinel load.
 
-        Parameters are given one by one, or taken from `names`, in a notebook `globals()`. `targets` are description
-        files of servers that are loaded in place of the lab's stores. `resume` is the folder of a run to resume. Raises
-        PlanError, ToolError.
+        Parameters are given one by one, or taken from `names`, which is `globals()` in a notebook. `targets` are
+        description files of servers to load in place of the lab's stores. `resume` is the folder of a run to resume.
+        Raises PlanError, ToolError.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
@@ -124,7 +124,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return the blocks of the experiment: what each measures, how many minutes it takes, and what it answers."""
+        """Return a table of the experiment's blocks: title, planned minutes, and the keys of the block's questions."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
@@ -155,7 +155,7 @@ class Lab:
         return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md from the run folder; return the answers, with the report's place."""
+        """Stop the server, and write report.html and report.md; return the answers with the path of the report."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
@@ -171,7 +171,7 @@ class Lab:
         self.close()
 
     def close(self) -> None:
-        """Stop the server, drop the stores' data, and mark the run interrupted unless it was concluded."""
+        """Stop the server, remove the stores' data, and mark the run interrupted unless it was concluded."""
         atexit.unregister(self.close)
         self._servers.stop()
         self._servers.drop_data()
@@ -182,7 +182,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return facts and unusual findings of the machine, versions of tools, and the git state, for a run's manifest."""
+    """Return manifest fields: facts on the machine and what is unusual about it, tool versions, the git state."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -253,6 +253,6 @@ class Past:
         return trends(frames["measurements"], frames["runs"], self._metrics)
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md; return the answers, with the report's place."""
+        """Write report.html and report.md; return the answers with the path of the report."""
         self.folder.finish("complete")
         return Concluded(write_report(self.folder), self.folder.report_html)

@@ -34,7 +34,7 @@ QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PA
 
 @dataclass(frozen=True, eq=False)  # without slots: cached_property needs a __dict__
 class Measured:
-    """What one block measured; the last line of a notebook's cell shows its figures, flame graphs and a small table.
+    """The data that one block measured; as the last line of a notebook's cell it shows figures and a small table.
 
     Every frame has `load`, the name of the load's folder (`put-lsm`), as its first column. Latencies are in
     microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are the trials as
@@ -46,7 +46,7 @@ class Measured:
     steps: tuple[Step, ...]
 
     def __add__(self, other: Measured) -> Measured:
-        """Return what two blocks of one run measured, as one."""
+        """Return the data of two blocks of one run as one Measured."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
@@ -59,9 +59,9 @@ class Measured:
         """Percentiles of each load that may be quoted.
 
         Columns: `load`; `percentile` (0.5 to 1); `response_us`, from the intended start of a request; `service_us`,
-        from its actual send (NaN where the generator has none); `low` and `high`, the 95 % interval of `response_us` in
-        us (NaN where the log allows none); `samples`, the number of response times; `at_least`, True where requests
-        without a response make `response_us` a lower bound.
+        from its actual send (NaN if the generator has none); `low` and `high`, the 95 % interval of `response_us` in us
+        (NaN if the log allows none); `samples`, the number of response times; `at_least`, True if requests without a
+        response make `response_us` a lower bound.
         """
         rows = [
             {
@@ -78,11 +78,11 @@ class Measured:
 
     @property
     def spectrum(self) -> pd.DataFrame:
-        """Percentile spectrum of each load, some hundred values a load.
+        """Percentile spectrum of each load, some hundred values per load.
 
         Columns: `load`; `kind` (response or service); `value_us`; `percentile` (0 to 1), the share of requests that
-        took at most so long; `total_count`, how many these are; `quotable`, False where the report draws no curve,
-        since the load is not valid or the server fell short of its rate.
+        took at most `value_us`; `total_count`, the number of these requests; `quotable`, False if the report draws no
+        curve, since the load is not valid or the server fell short of its rate.
         """
         quotable = {step.name: facts.quotable(step) for step in self.loads}
         spectra = self._frames("spectrum", self.loads)
@@ -93,13 +93,13 @@ class Measured:
         """Latency percentiles and counts of every second of every load.
 
         Columns: `load`; `t_s`; `kind` (response or service); `count`, recorded times; `p50_us`, `p90_us`, `p99_us`,
-        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN where the generator does not tell).
+        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN if the generator does not tell).
         """
         return self._frames("intervals", self.loads)
 
     @property
     def requests(self) -> pd.DataFrame:
-        """Each request of interleaved trials, in which one load goes to several servers; no rows of other blocks.
+        """Each request of interleaved trials, in which one load goes to several servers; no rows for other blocks.
 
         Columns: `load`; `t_s`, the intended start; `target`; `predecessor`, the server of the request before it;
         `response_us`; `service_us`; `fate` (what became of it).
@@ -108,7 +108,7 @@ class Measured:
 
     @property
     def telemetry(self) -> pd.DataFrame:
-        """Usage of processes and machine, about once a second, of every step.
+        """CPU and memory that processes and machine use in every step, about once per second.
 
         Columns: `load`; `t_s`; `server_cpu_s` and `generator_cpu_s`, counters in CPU seconds; `server_rss_bytes`;
         `steal_share` and `machine_busy_share`, of all cores; `server_cpu_cores`, `generator_cpu_cores` and
@@ -119,8 +119,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
-        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which it is on top, and anywhere on
-        the stack; `category`, that of most of its samples. Raises PlanError, naming the events there are.
+        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which the frame is on top, and is on
+        the stack; `category`, that of most of these samples. Raises PlanError that lists the profiled events.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
@@ -129,25 +129,25 @@ class Measured:
 
     @property
     def plot(self) -> Plot:
-        """The figures that can be drawn of this block, a method for each."""
+        """An object with a method for each figure that can be drawn of this block."""
         return Plot(self)
 
     @cached_property
     def results(self) -> Results:
-        """Typed results of these steps alone, with the floors of their run."""
+        """Typed results of this block's steps, with the instrument floors of the whole run."""
         own = {step.name for step in self.steps}
         floors = [step for step in self.run.steps if step.kind in (FLOOR, SENTINEL) and step.name not in own]
         return Results(replace(self.run, steps=(*floors, *self.steps), frames={}), outputs_of(self.run.manifest))
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The report's sections, built from these steps alone."""
+        """The sections that a report of this block's steps alone would have."""
         own = own_sections(self.results.run)
         return (latency_section(self.results), *own, where_section(self.results))
 
     @property
     def figures(self) -> tuple[Picture | FlameGraph, ...]:
-        """The pictures of `sections`, then their flame graphs."""
+        """The pictures of all `sections`, then the flame graphs of all."""
         pictures = [picture for section in self.sections for picture in section.figures]
         return (*pictures, *(graph for section in self.sections for graph in section.graphs))
 
@@ -170,13 +170,13 @@ class Measured:
         return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return the frames called `name` of all these steps as one, whose first column `load` is the step's name."""
+        """Return the frames called `name` of all `steps` as one, whose first column `load` is the name of the step."""
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
 
     def _profiled(self, event: str) -> list[Step]:
-        """Return the steps with a profile of this event. Raises PlanError, naming the events there are."""
+        """Return the steps with a profile of this event. Raises PlanError that lists the profiled events."""
         profiled = [step for step in self.steps if not stacks_of(step, event).empty]
         if not profiled:
             there = [known for known in EVENTS if any(not stacks_of(step, known).empty for step in self.steps)]
@@ -207,26 +207,26 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Figures of what was measured. A figure shows itself as the last line of a cell; pictures have `savefig`."""
+    """The figures of one Measured. As the last line of a cell a figure shows itself; a Picture has `savefig`."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of each load, with the floor; `with_`: a block of any run to draw over it."""
+        """Draw latency by percentile of each load, with the floor; `with_`: a block of any run, to draw in one plot."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
 
     def timeline(self, load: str = "") -> Picture:
-        """Draw one load's latency over time, with the causes of its tail; `load`: its name, empty for the first."""
+        """Draw latency over time of the load with this name (empty: the first), with the causes of its tail."""
         return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
-        """Return the flame graph of a profiled load; `load`: its name, empty for the first. Raises PlanError."""
+        """Return the flame graph of the profiled load with this name (empty: the first). Raises PlanError."""
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Return this block's first profile compared with that of `with_`, a block of any run. Raises PlanError."""
+        """Compare this block's first profile with the first one of `with_`, a block of any run. Raises PlanError."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
@@ -236,7 +236,7 @@ class Plot:
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
     def _chosen(self, steps: list[Step], load: str) -> list[Step]:
-        """Return the steps called `load`, or all steps if it is empty. Raises PlanError, naming the steps there are."""
+        """Return the steps called `load`, or all if `load` is empty. Raises PlanError that lists the steps' names."""
         chosen = [step for step in steps if load in ("", step.name)]
         if load and not chosen:
             names = ", ".join(step.name for step in steps) or "none"
@@ -245,7 +245,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return the blocks of a run by name, as `runners.open_run`; steps of no block are grouped by their role."""
+    """Return the blocks of a run by name, as `runners.open_run` does; steps without a block are grouped by role."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

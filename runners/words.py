@@ -29,7 +29,7 @@ def finite(value: float) -> float | None:
 
 
 def _digits(value: float, significant: int = 3) -> str:
-    """Return a number with so many significant digits; the integer part is never rounded away."""
+    """Return a number with `significant` digits, or with more if its integer part has more."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
@@ -37,11 +37,11 @@ def _digits(value: float, significant: int = 3) -> str:
     return f"{value:.{decimals}f}".replace("-", MINUS)
 
 
-WIDE = 0.2  # an interval of that share of its value bears two significant digits, a narrower one three
+WIDE = 0.2  # an interval wider than this share of its value gets two significant digits, a narrower one three
 
 
 def _decimals(value: float, *bounds: float | None) -> int:
-    """Return how many decimals a value and its bounds get; a missing bound makes the interval wide."""
+    """Return the number of decimals for a value and its bounds; an interval with an unknown bound counts as wide."""
     sides = [value, *(side for side in bounds if known(side))]
     wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
     most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
@@ -49,7 +49,7 @@ def _decimals(value: float, *bounds: float | None) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number with so many decimals; zero has no sign."""
+    """Return a number with `decimals` decimals; zero has no sign."""
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
@@ -88,7 +88,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Write a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit), 92 us (73 us-1.68 ms)."""
+    """Return a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit), 92 us (73 us-1.68 ms)."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
@@ -117,7 +117,7 @@ def _between(low: str, high: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage: 26.6 %, 9.74 % where one decimal would hide something, 0 %, 100 %."""
+    """Return a share of 1 as a percentage: 26.6 %, 0 %, 100 %; two decimals below 10 % and from 99.9 to 100 %."""
     if not known(share):
         return UNKNOWN
     value = share * 100
@@ -138,7 +138,7 @@ def given_latency(value_us: float) -> str:
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
-    """Return a share with its interval: 26.6 % (25.7-27.5), 24 % (22-27)."""
+    """Return a share with its interval, or alone if the interval is unknown: 26.6 % (25.7-27.5), 24 % (22-27)."""
     if not (known(share) and known(low) and known(high)):
         return percent(share)
     decimals = _decimals(share * 100, low * 100, high * 100)
@@ -186,7 +186,7 @@ def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
 
 
 def several(number: float | None, noun: str, rest: str = "") -> str:
-    """Return a count with its noun, which takes an s unless it is 1, and the rest: 12 responses with an error."""
+    """Return a count, its noun (with an s unless the count is 1) and the rest: 12 responses with an error."""
     counted = count(number)
     return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 

@@ -68,7 +68,7 @@ def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
 
 
 def write_file(option: str, path: Path, content: str | bytes) -> None:
-    """Write the file that an option names. Raises UsageError where it can't be written."""
+    """Write the file that an option names. Raises UsageError if the file can't be written."""
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
@@ -76,7 +76,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text; control characters in it, from a server or a file, are spelled out."""
+    """Print a text, with control characters, which a server or a file may hold, written as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -108,7 +108,7 @@ def progress_apart(apart: bool) -> AbstractContextManager[object]:
 
 
 def _log(error: BaseException) -> Path | None:
-    """Append an error's traceback to the log of this user; None where it can't be written."""
+    """Append an error's traceback to the log of this user; return the log's path, None if it can't be written."""
     import logging.handlers
 
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
@@ -136,7 +136,7 @@ def _fail(text: str, error: BaseException, code: Exit) -> NoReturn:
 
 
 def _left_by(interrupt: BaseException | None) -> str:
-    """Return how to resume an interrupted command's run, or that nothing was measured, as the end of a message."""
+    """Return the end of the message on an interrupt: how to resume the run, or that nothing was measured yet."""
     words = sys.argv[1:]
     resumable = any(word.partition("=")[0] == "--resume" for word in words)
     if isinstance(interrupt, Interrupted) and not resumable:

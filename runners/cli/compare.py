@@ -183,7 +183,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print each judgement, add them to the JSON `document` where there is one, and exit with their code."""
+        """Print each judgement, print `document` with them if JSON is asked for, and exit with their code."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

@@ -1,4 +1,4 @@
-"""Check the run that a command is to make, before anything is built, loaded, or slow to import."""
+"""Check the run that a command is to make, before anything is built or loaded, and before slow imports."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.storage.run_folder import RunFolder
 from runners.targets import preflight
 
-COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, where none is given
+COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, unless one is given
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a command is to make: its plan and block, the parameters that are given, the folder it resumes."""
+    """A run that a command is to make: plan, block, given parameters, and the folder of the run to resume, if any."""
 
     plan: str
     block: str
@@ -31,7 +31,7 @@ class PlannedRun:
 
 
 def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the checked plan of a target's load. Raises PlanError, or ServerError where the target is not up."""
+    """Return the checked plan of a target's load. Raises PlanError, or ServerError if the target is not up."""
     parameters = _resumed(LOAD.number, given, resume)
     if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
@@ -40,7 +40,7 @@ def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the checked plan of a knee search. Raises PlanError, or ServerError where the target is not up."""
+    """Return the checked plan of a knee search. Raises PlanError, or ServerError if the target is not up."""
     parameters = _resumed(KNEE.number, given, resume)
     if "setting" not in parameters:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
@@ -50,7 +50,7 @@ def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the checked plan of a comparison. Raises PlanError, or ServerError where a target is not up."""
+    """Return the checked plan of a comparison. Raises PlanError, or ServerError if a target is not up."""
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number

@@ -138,7 +138,7 @@ def _answer(given: str | None, question: str, default: str) -> str:
 
 
 def at_terminal() -> bool:
-    """Return whether there is somebody to ask."""
+    """Return whether standard input is a terminal, where somebody can be asked."""
     return sys.stdin.isatty()
 
 

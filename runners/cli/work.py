@@ -113,7 +113,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return the name of the first profiled step of a run, and its profile as `form`. Raises PlanError without one."""
+    """Return a run's first step with a profile of `event`: its name, and the profile as `form`. Raises PlanError."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -139,7 +139,7 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def searches(run: Run) -> list[Ladder]:
-    """Return the searches for a knee of a run."""
+    """Return the ladders of a run on which a knee was searched."""
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
@@ -195,7 +195,7 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Compare runs that were measured before, and with `output` write that as one HTML file. Raises PlanError."""
+    """Compare runs `a` with runs `b` by the margin `see`; `output`: an HTML file to write too. Raises PlanError."""
     see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
@@ -216,7 +216,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields besides the setting in which runs differ. Raises PlanError for one that no `despite` names."""
+    """Return the fields other than the setting in which runs differ. Raises PlanError for one not in `despite`."""
     fields = differing(left, right)
     refused = [
         differs
@@ -264,7 +264,7 @@ def compare_files(
 
 
 def compared_text(compared: Sequence[Comparison]) -> str:
-    """Return the text that is printed for comparisons of runs or of outputs."""
+    """Return the text to print for comparisons of runs or of outputs."""
     return "\n".join(
         line
         for comparison in compared
@@ -273,7 +273,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print a campaign's plan and, unless `dry_run`, measure what has no result yet. Raises LabError."""
+    """Print a campaign's plan and, unless `dry_run`, measure the jobs that have no result yet. Raises LabError."""
     results = Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, results, minutes, ordered=dry_run):

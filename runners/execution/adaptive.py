@@ -51,7 +51,10 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that determine the rate, unless `reached_rps` has their rates, then every start."""
+    """Request the closed loops that set the rate, then the starts of a block.
+
+    `reached_rps`: the rates of the closed loops, if known already. A block with `until` ends when it is decided.
+    """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -85,7 +88,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
-    """Request a closed loop and the loads of a search on every server, in every start; then confirm every knee."""
+    """Request a closed loop and loads on each server in every start, then confirm every knee; return the searches."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
         for current in searches:
@@ -99,7 +102,7 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request the steps of a ladder: its search, every rate, some again where the generator was late, some profiled."""
+    """Request a ladder's steps: its search or else closed loop, every rate, late ones again, and profiled loads."""
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
         base = _base(searched.known.knee, searched.closed[0])
@@ -148,14 +151,14 @@ class _ServerSearch:
         return _known(self.block, self.steps, self.closed)
 
     def begin(self, closed: Step) -> None:
-        """Begin a start; keep the rates that were next, unless all are below or all above those for its closed loop."""
+        """Begin a start with a closed loop; keep the next rates unless all are below or all above that loop's."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self) -> bool:
-        """Return whether a start has had no load yet, or its knee is not known and the budget has time for one more."""
+        """Return whether this start had no load yet, or the knee is imprecise and the budget has time for a load."""
         start, ladder = self.server.start, self.loads[-1].record.ladder if self.loads else None
         if not self.loads or (ladder is not None and ladder.start != start):
             return True
@@ -199,7 +202,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
-    """Request a closed loop, then longer steps below and above the knee, as long as the budget has time for one."""
+    """Request a closed loop, then longer steps below and above the knee, while the budget has time for another."""
     server = current.server
     (closed,) = yield Request(server.closed_loop(block.shape))
     current.closed.append(closed)
@@ -232,7 +235,7 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return a ladder's base rate from a search's steps on one server; None without a closed loop and a rate step."""
+    """Return a ladder's base rate from a search's steps on one server; None without a closed loop or a rate step."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]

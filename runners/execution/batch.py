@@ -29,10 +29,10 @@ class NotebookError(LabError):
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
-    """Execute an experiment's notebook into a new run folder, or resume the one in `resume`; it is closed in any case.
+    """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
 
-    Raises PlanError, NotebookError with the cell's own error, Interrupted, KeyboardInterrupt before anything is
-    measured.
+    Raises PlanError, NotebookError with the error of the cell, and Interrupted, or KeyboardInterrupt if nothing was
+    measured yet.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -94,7 +94,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 @contextlib.contextmanager
 def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
-    """Pass the first Ctrl-C to the kernel, whose cell then ends by it; the second ends this process.
+    """Pass the first Ctrl-C to the kernel, which ends its cell; the second ends this process.
 
     nbclient would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is ended at
     once: interrupted in an import, it would print a traceback. Raises KeyboardInterrupt after a Ctrl-C.
@@ -144,7 +144,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Reopen a run's folder and return it. Raises PlanError if it is being measured, or `manifest` is another run's."""
+    """Reopen a run's folder and return it. Raises PlanError if it is being measured, or differs from `manifest`."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)
@@ -160,7 +160,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError for `differences`, or for a `wanted` parameter, except minutes, that is not as in `before`."""
+    """Raise PlanError if there are `differences`, or a `wanted` parameter except minutes is not as in `before`."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

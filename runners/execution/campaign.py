@@ -50,10 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: every later job would fail in the same way. `loaded_s`: the part of `took_s` under load.
-
-    `invalid`: how many `trials` may not be quoted.
-    """
+    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: trials not to quote."""
 
     address: str
     status: Literal["complete", "failed"]
@@ -68,7 +65,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Watch(Protocol):
-    """Follows the jobs of a campaign. `there`: a job's result was there already. A lost job begins again."""
+    """Follows the jobs of a campaign. A lost job begins again. `there`: the result was there before the campaign."""
 
     def begin(self, job: Job) -> None: ...
     def lose(self, job: Job, cause: str) -> None: ...
@@ -77,7 +74,7 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The results below one folder."""
+    """The results of jobs, each in a run folder below `root`."""
 
     root: Path
 
@@ -97,7 +94,7 @@ class Results:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the folder: two loads on one machine would measure each other. Raises MeasureError."""
+        """Lock `root` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock = (self.root / LOCK).open("a+", encoding="utf-8")
@@ -118,7 +115,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a campaign ended: the outcomes of its jobs, and the jobs that are left for want of time."""
+    """How a campaign ended: the outcomes of its jobs, and the jobs that the budget had no time for."""
 
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
@@ -136,7 +133,7 @@ def carry_out(
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
-    """Measure the jobs that have no result yet, until the next does not fit into the budget. Raises MeasureError."""
+    """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):

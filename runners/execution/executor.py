@@ -1,4 +1,4 @@
-"""Run the blocks of an experiment, without the sessions that the run folder has already; start and stop its servers."""
+"""Run the blocks of an experiment, except sessions that the run folder already has; start and stop the servers."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ _MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
-    """Starts a setting's server on an empty store (`keep_data`: on its last), and stops others unless `keep_others`."""
+    """Starts a setting's server, on an empty store unless `keep_data`; first stops all others unless `keep_others`."""
 
     def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
 
 
 class Executor:
-    """Runs blocks into one run folder; what an earlier session of the run measured is read back, once."""
+    """Measures blocks into one run folder; sessions that were measured before a resume are read back, each once."""
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
         self._folder, self._measurement, self._launch, self._progress = folder, measurement, launch, progress
@@ -84,7 +84,7 @@ class Executor:
         self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
-        """Measure every trial of a block, in order. Raises MeasureError where no treatment responds."""
+        """Measure a block's trials in order, and return the steps. Raises MeasureError if no treatment responds."""
         if block.name == NAME and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
             self._progress.extend(-block.planned_s)
@@ -139,7 +139,7 @@ class Executor:
         return adaptive.ladder(replace(block, rates=rates), say)
 
     def _retire(self, block: Block, steps: list[Step]) -> None:
-        """Set aside earlier rate steps of this block that are not among `steps`: they would count to its ladder."""
+        """Set aside earlier rate steps of this block that are not in `steps`, since its ladder would count them too."""
         present = {step.name for step in steps}
         for folder in self._folder.complete():
             record = read_record(folder)
@@ -166,7 +166,7 @@ class Executor:
             yield Request(session)
 
     def _possible(self, request: Request) -> Request | None:
-        """Return a request without trials of missing generators; None without any trial, or without its JDK."""
+        """Return the request without trials of missing generators; None if no trial is left or its JDK is missing."""
         session = request.session
         if isinstance(session, SharedSession):
             return request
@@ -182,7 +182,7 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return a session's steps that were measured before a resume; [] if one is missing or specified otherwise."""
+        """Return a session's steps that were measured before a resume; [] if one is missing or has another plan."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         folders = [folder for folder in kept if folder is not None]
         steps = [read_step(folder) for folder in folders]
@@ -234,7 +234,7 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure one trial; repeat an incomplete fill, a disturbed load and, at a lower rate, a slow profiled load."""
+        """Measure a trial; repeat an incomplete fill, a disturbed load, and at a lower rate a slow profiled load."""
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
@@ -261,7 +261,7 @@ class Executor:
         return True
 
     def _measured_together(self, block: Block, request: Request) -> list[Step]:
-        """Start all servers, warm all but the cold ones, measure their solo trials, then load all by one schedule."""
+        """Start all servers, warm all but the cold ones, load each by itself, then all together by one schedule."""
         session, about = request.session, request.interleaved
         assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
@@ -326,7 +326,7 @@ class Servers:
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
         self._up: list[Target] = []
-        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # those of earlier sessions
+        self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
         """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""

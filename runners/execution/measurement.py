@@ -49,7 +49,7 @@ REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
 
 
 def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """Wait until the store's background work is done; return the record of a fill with the store's size then."""
+    """Wait until the store's background work is done; return the record of a fill, with the store's size after that."""
     filled = replace(
         record.fill,
         settled_s=rest_s(server, REST_BOUND_S),
@@ -106,7 +106,7 @@ class Measurement:
         """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
 
         `happening` returns the faults, given the seconds that the generator sends before it records. `load` replaces
-        the trial's load where several servers share one.
+        the trial's load if several servers share one.
         """
         load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
@@ -160,7 +160,7 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial; the sentinel is always truepace's, since generators differ."""
+        """Return the instrument for a trial; the sentinel is always sent by truepace, since generators differ."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
             generator = self._generator("truepace")
@@ -179,7 +179,7 @@ class Measurement:
         return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write all keys of the workload, and check that they are there. Raises MeasureError when one is missing."""
+        """Write all keys of the workload, and check that they are there. Raises MeasureError if one is missing."""
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
@@ -207,7 +207,7 @@ class Measurement:
                 check_written(server.subject, keys, *counts)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
-        """Return a trial's profiler settings, by rate and CPU time of its unprofiled trial; None if not profiled."""
+        """Return a trial's profiler settings, by rate and CPU use of the same trial unprofiled; None for no profile."""
         if not trial.profile:
             return None
         clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
@@ -221,7 +221,7 @@ class Measurement:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return the recorded window's start in us of Unix time; None where the generator does not report it."""
+    """Return the recorded window's start in us of Unix time; None if the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -234,7 +234,7 @@ AT_REST = 0.05  # of a core: a compiler that uses less rests
 
 
 def compiler_s(pid: int) -> float | None:
-    """Return the CPU seconds of a process's compiler threads so far; None where there are none or /proc has none."""
+    """Return the CPU seconds that a process's compiler threads have used; None without such threads or /proc."""
     try:
         used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
     except (OSError, ValueError, IndexError):
@@ -248,7 +248,7 @@ def await_rest_s(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> float | None:
-    """Wait until the compiler's CPU seconds rest; return the seconds waited. None after `bound_s`, or if not known."""
+    """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or if CPU time is unknown."""
     began_s = clock()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
@@ -289,7 +289,7 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Leave a server alone until JIT compilation that a step left unfinished has caught up."""
+    """Wait until a server is done with JIT compilation that a step left unfinished, for at most REST_S."""
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)

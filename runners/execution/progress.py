@@ -48,7 +48,7 @@ class Follower:
         self._log, self._read_bytes = log, 0
 
     def read(self) -> Moment | None:
-        """Return rate, p50 and p99 since the last call, by the generator's log; None without an interval."""
+        """Return rate, p50 and p99 of what was logged since the last call; None if the log has no new interval."""
         # not above: a host of a fleet shows progress without following a load, and needs no frames for it
         from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
         from runners.readers.samples import Samples
@@ -69,7 +69,7 @@ class Follower:
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last seconds as SVG: the rate, and both percentiles (logarithmic, from 1 us)."""
+    """Return the last SHOWN_S seconds of a load as SVG: its rate, and p50 and p99 (logarithmic, from 1 us)."""
     shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
     both = zip(*((moment.p50_us, moment.p99_us) for moment in shown), strict=True)
@@ -107,7 +107,7 @@ SHOWN_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """How far the work is: seconds of the plan done and in all, its present part, and a running load's last second."""
+    """The progress of a run: planned seconds done and in total, the present part, and the last second of its load."""
 
     done_s: float
     total_s: float
@@ -123,7 +123,7 @@ class Sink:
     """A display of progress; this base class shows nothing."""
 
     def show(self, event: Event) -> None:
-        """Show how far the work is."""
+        """Show the progress of a run."""
 
     def say(self, line: str) -> None:
         """Show a line while the work goes on."""
@@ -133,7 +133,7 @@ class Sink:
         self.say(line)
 
     def rest(self) -> None:
-        """Clear what would be in the way of other output."""
+        """Clear the display, so that other output can be printed."""
 
     def close(self) -> None:
         """End the display."""
@@ -254,7 +254,7 @@ class SocketSink(Sink):
 
 
 def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
-    """Return the display for this process: `lab run`'s socket, a notebook's line, a bar, or lines."""
+    """Return this process's display: to the socket of `lab run`, else a `notebook` line, a terminal's bar, or lines."""
     if address := os.environ.get(ADDRESS):
         return SocketSink(address)
     stream = out or sys.stdout
@@ -263,12 +263,12 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
-#: Reports for how many seconds a part has gone on, and the last second of its load.
+#: A function that reports for how many seconds a part has gone on, and the last second of its load.
 Tick = Callable[..., None]
 
 
 class Progress:
-    """The planned seconds of a run, spent part by part."""
+    """The progress of a run, part by part, through its planned seconds."""
 
     def __init__(self, total_s: float, shown_in: Sink) -> None:
         self._total_s = total_s
@@ -277,7 +277,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same); yield its tick."""
+        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same); yield its Tick."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)
@@ -295,7 +295,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Begin a block; at its end the plan of the whole is corrected by the block's difference from `planned_s`."""
+        """Begin a block; at its end, correct the run's plan by what the block took more or less than `planned_s`."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s

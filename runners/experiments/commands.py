@@ -51,7 +51,7 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def _with_target_workloads(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters, with a `workload` that names one in a target's description."""
+    """Return the parameters, with `workload` replaced by one that names a workload of the target's description."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
     return tuple(workload if parameter.name == workload.name else parameter for parameter in parameters)
 

@@ -24,7 +24,7 @@ CLOSED = "wrk"  # it knows no rate
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size; `points` are (connections, rate). wrk2 has fewer: it needs 10 s before it records."""
+    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer rounds, as it needs 10 s before each."""
 
     points: tuple[tuple[int, float], ...]
     rounds: int

@@ -23,8 +23,7 @@ TARGET_KEYS = ("servers",)
 #: The sizes of the comparison of stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("01", "compared")
 MARGIN = 0.03
-#: The store of the report, and a load that writes about as much as was published: 4.5 million PUTs fill its memtable
-#: more than twice.
+#: The report's store, and a load that writes about as much as was published: 4.5 million PUTs, over two memtables.
 STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
 #: Detours of the published server, each of which a setting adds alone, and our own store with a cache.
 DETOURS = ("copied-values", "string-keys", "new-response")
@@ -32,7 +31,7 @@ CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 
 
 def volume(size: Size, rate_rps: float) -> FixedRate:
-    """Return a load of the published store that is long enough for its memtables to be flushed."""
+    """Return a load of the published store that is long enough for the store to flush its memtables."""
     return FixedRate(
         VOLUME, "PUT: as many keys as were published, on one store", (Setting.of(STORE),), replace(PUT, name=VOLUME),
         replace(size, duration_s=VOLUME_S[size.name]), rate_rps=rate_rps, questions=("merge-tail", "flush-tail"),
@@ -40,7 +39,7 @@ def volume(size: Size, rate_rps: float) -> FixedRate:
 
 
 def copies(workload: Workload, size: Size) -> Interleaved:
-    """Return a comparison of every detour of the published server with a server that takes none."""
+    """Return a comparison of servers that each take one of the published server's DETOURS with one that takes none."""
     detours = (Setting(name, STORE, (f"{AS_PUBLISHED}={name}",)) for name in DETOURS)
     return Interleaved(
         f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
@@ -50,7 +49,7 @@ def copies(workload: Workload, size: Size) -> Interleaved:
 
 
 def cached(size: Size) -> Interleaved:
-    """Return a comparison of random GETs of our store with a row cache that holds every key, and without."""
+    """Return a comparison by random GETs: our store without a cache, and with a cache that holds every key."""
     return Interleaved(
         "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm", GET,
         size, size.shape(1), size.starts, margin=MARGIN, solo=False, loops=False, questions=("cache",),
@@ -65,7 +64,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return PUT on an empty store, then GET on a filled one, or every workload of targets, at one rate for all."""
+    """Return the blocks at one rate: PUT on an empty store and GET on a filled one, or all workloads of targets."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):
@@ -129,7 +128,7 @@ def questions() -> tuple[Asked, ...]:
 
 
 def target_questions() -> tuple[Asked, ...]:
-    """Return the question about targets, where there are several."""
+    """Return the question that a run with several targets answers."""
     from runners.results.loads import servers_apart
 
     return (Asked(Question("servers", "Do the servers' medians differ at one rate?"), servers_apart),)

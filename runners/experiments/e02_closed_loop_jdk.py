@@ -16,7 +16,7 @@ from runners.experiments.sizes import sizes
 from runners.readers.published import published_of
 from runners.results.answer import Asked
 
-#: The number of keys that the published PUT and GET draw from, and of those in the store when GET was measured again.
+#: The number of keys from which the published PUT and GET draw, and the number in the store when GET was repeated.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
 #: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
@@ -36,7 +36,7 @@ MARGIN, VALUE_BYTES = 0.1, 25
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Requests of one script. The store must hold key1 to key<held>, and for `get-few` nothing else."""
+    """A script's requests for `drawn` keys. The store must hold key1 to key<held>, and for `get-few` no other key."""
 
     name: str
     script: str
@@ -53,14 +53,14 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return the JDK's HTTP server on files, as report 2 had it; without `text`, a response is one write."""
+    """Return the setting of report 2's server, the JDK's on files; without `text`, each response is one write."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Loops on one setting, in order on one store; `published`: those of the report; `few`: on one connection only."""
+    """Closed loops on one setting, in order on one store; `published`: the report's; `few`: on one connection only."""
 
     title: str
     setting: Setting
@@ -75,12 +75,12 @@ class Stage:
         return self.setting.name
 
     def output(self, loop: Loop, connections: int) -> str | None:
-        """Return the published output of a loop, where there is one."""
+        """Return the name of the published output of a loop; None if the loop was not published."""
         kind = loop.name.partition("-")[0]
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return a block: each closed loop on each number of connections, on a filled store; one is profiled."""
+        """Return a block: each loop on each number of connections, on a filled store; one loop also with a profiler."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:

@@ -49,7 +49,7 @@ EXECUTIONS = {setting.name: setting for setting in (
     _execution("pool", "--execution=pool"),
     _execution("virtual", "--execution=virtual"),
 )}  # fmt: skip
-#: One selector or one a core, with the hand-over and without; the first is the baseline.
+#: One selector or one per core, with the hand-over and without; the first is the baseline.
 CROSSED = ("blocking-one", "blocking-many", "selector-one", "selector")
 #: Pools that differ in their queue only: short and long, oldest first and newest first, a list in place of an array.
 _QUEUES = (("array", 16), ("array", 1_024), ("lifo", 1_024), ("linked", 1_024))
@@ -57,7 +57,7 @@ _TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES
 
 
 def queues(size: str) -> list[Setting]:
-    """Return the pools that a size has time for."""
+    """Return the settings that differ in the queue of their thread pool, as many as a size has time for."""
     return [
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
@@ -71,13 +71,13 @@ def put(size: str) -> Workload:
 
 
 def get(size: str) -> Workload:
-    """Return GET of random keys that are all in the store, unlike those of the published GET."""
+    """Return GET of random keys that are all in the store, unlike the keys of the published GET."""
     outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops behind one selector, with and without the hand-over, in rounds of fresh starts."""
+    """Return closed loops on a server with one selector, with a pool behind it and without, in rounds of starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -99,7 +99,7 @@ def closed_loops(size: str, connections: int) -> FixedRate:
 
 
 def crossed(name: str, size: str, connections: int) -> Interleaved:
-    """Return one selector and many, each with a hand-over and without, compared by slices; `name`: one of SLICED."""
+    """Return a comparison by slices: one selector or many, with and without a pool; `name`: a load in SLICED."""
     plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)

@@ -27,7 +27,7 @@ ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_
 #: A cold server against a warm one, without a warm-up of the load: its first requests are what is compared.
 COMPARED = sizes("04", "compared")
 LADDERS = ladders("04")
-#: Keys that a warm store holds before its load, 1.5 GB as published; in a short size it has those of the loads before.
+#: Keys that a warm store holds before its load, 1.5 GB as published; in a short size only the keys of earlier loads.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
 #: Offered rate of one connection, as a share of a closed loop, in which a request costs less: no thread has to be
 #: woken. At a half, the machine's stalls of the generator make a queue that takes long to work off; at 85 % (9 800/s,
@@ -61,7 +61,7 @@ def get(size: str) -> Workload:
 
 
 def filled(workload: Workload, size: Size) -> Workload:
-    """Return the workload on a store that holds as much as a warm one of this size."""
+    """Return the workload with the fill that a warm store of this size has before its load (WARM_KEYS)."""
     return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
 
 
@@ -76,7 +76,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the load of a new server, the same on the warm one, then a ladder around the knee of every load."""
+    """Return the blocks: loads cold and warm, a cold server against a warm, ladders around knees, two generators."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = replace(

@@ -60,7 +60,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return a comparison of clusters in closed loop by slices; a pair has FEWEST_STARTS except in the full size."""
+    """Return a comparison by slices in closed loop; two settings start FEWEST_STARTS times unless `size` is full."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return one node compared with three on the same cores, by slices and by request; () if the size has no time."""
+    """Return comparisons of one node with three on equal cores, by slices and by request; () if PRICE lacks `size`."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return ()
@@ -94,7 +94,7 @@ def before_and_after(
     workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int,
     profile: tuple[str, ...],
 ) -> Blocks:  # fmt: skip
-    """Return the knee after the changes with rates around it, one of them profiled, and the same rates before."""
+    """Return two blocks: for `after` the knee and rates around it, one also profiled; for `before` the same rates."""
     plan = replace(
         LADDERS[size], objective=Objective.parse(f"p99<={p99_ms:f}ms"), connections=connections,
         published=with_rates(workload.published_rates), profile=profile, questions=("medians", "alike"),
@@ -121,7 +121,7 @@ def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return the blocks: knees, profiles, every change alone, one node against three, copies, deaths of a node."""
+    """Return the blocks: knees, profiles, every change alone, one node against three, copies, killed nodes."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]

@@ -35,7 +35,7 @@ PROFILED = (STORES["rocksdb"], STORES["lsm"])
 
 
 def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
-    """Return the chosen stores whose knees a size has time for; all of them where it has time for none."""
+    """Return the chosen stores whose knees a size has time for; all of `chosen` if there is time for none."""
     names = STORES if size != "quick" else READ if workload.filled_keys else WRITTEN
     return [store for store in chosen if store.name in names] or chosen
 

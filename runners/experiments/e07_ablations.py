@@ -44,7 +44,7 @@ def workload(name: str, size: str) -> Workload:
 
 
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A proposal that can be switched on, as switches.toml describes it."""
+    """A proposal in switches.toml; `gain`: the quantity it should improve; `levels`: flags, first the baseline's."""
 
     title: str
     what: str

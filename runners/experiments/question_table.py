@@ -31,6 +31,7 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def decides(self) -> Criterion:
+        """The criterion alone, without key and texts of the question."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
 
@@ -44,7 +45,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """Return the questions of an experiment from the table, with the functions that answer them, in their order."""
+    """Return an experiment's questions from the table with the functions that answer them, ordered as `answering`."""
     rows = criteria()[number]
     return tuple(Asked(msgspec.structs.replace(rows[key], key=key), answer) for key, answer in answering.items())
 
@@ -63,12 +64,12 @@ class TableRow(msgspec.Struct, frozen=True):
 
     @property
     def answered(self) -> bool:
-        """Whether the reference run answers it with yes or no."""
+        """Whether the reference run answers the question with yes or no."""
         return self.verdict in (Verdict.YES, Verdict.NO)
 
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
-    """Return every question with the answer of the reference run. Raises LabError for one that no experiment asks."""
+    """Return every question with the reference run's answer. Raises LabError for a question that no experiment asks."""
     from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
 
     rows = []

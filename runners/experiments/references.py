@@ -34,7 +34,7 @@ def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
 
 
 def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
-    """Return the published outputs that a run is compared with, by their names; none for targets."""
+    """Return the published outputs that a run is compared with, by their names; {} for a run of targets."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
     outputs = {}
@@ -46,7 +46,7 @@ def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
 
 
 def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
-    """Write report.html (where wanted), report.md, their figures and conclusions.json, from the run folder alone."""
+    """Write report.html (if `with_html`), report.md, figures and conclusions.json, from the run folder alone."""
     manifest = folder.manifest()
     conclusion = concluded(folder, questions_of(str(manifest["experiment"]), manifest.get("parameters")))
     report.render(conclusion, with_html)
@@ -79,7 +79,7 @@ def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
 
 
 def content_of(step: Step) -> Content:
-    """Return what an archive keeps of a step; where it drops latencies, bounds of percentiles are computed before."""
+    """Return what an archive keeps of a step; if it drops the latencies, bounds of percentiles are computed first."""
     return archived_content(step if keeps_latencies(step.record) else with_bounds(step))
 
 
@@ -88,7 +88,7 @@ MOST_CHARACTERS = 200  # of a line of README.md
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
-    """Return README.md's lines on the reference results: of every report its headline, the answer and the figure."""
+    """Return README.md's part on reference results: for each report its headline question, the answer, a figure."""
     return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 
@@ -121,7 +121,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
 
 
 def with_part(text: str, part: str) -> str:
-    """Return a text with the part between its markers replaced; unchanged without markers."""
+    """Return `text` with everything between the markers BEGIN and END replaced by `part`; unchanged without them."""
     before, marker, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{marker}\n{part}\n{END}{after}" if marker else text

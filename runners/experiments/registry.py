@@ -37,7 +37,7 @@ def plan_of(name: str) -> Experiment:
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return an experiment's questions; if several targets were `asked`, those on targets; if one was, none."""
+    """Return an experiment's questions; its target_questions() for a run on several targets (`asked`), none for one."""
     module = _BY_NUMBER.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)

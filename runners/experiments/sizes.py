@@ -22,7 +22,7 @@ def sizes(experiment: str, blocks: str) -> dict[str, Size]:
 
 
 def ladders(experiment: str) -> dict[str, AroundTheKnee]:
-    """Return the searches and ladders of an experiment, by size."""
+    """Return an experiment's plan of knee searches and ladders for each size, by its name."""
     plans = {}
     for name, fields in _tables()[experiment]["ladders"].items():
         shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}

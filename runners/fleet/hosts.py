@@ -43,7 +43,7 @@ _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host into a run folder of this machine. Raises LostHostError where the host is gone."""
+    """Measure a job on a host, into a run folder of this machine. Raises LostHostError if the host is gone."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
     known = environment(fleet, host)
@@ -55,7 +55,7 @@ def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threadi
 
 
 def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:
-    """Move a run folder into place, unless an equal result has come there first."""
+    """Unpack the run folder `name` and move it to `folder`, unless a complete run is there already."""
     partial = folder.with_name(f"{folder.name}.partial-{secrets.token_hex(3)}")
     try:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -72,7 +72,7 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
 
 
 def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """Measure a job on a worker, in a new lab; return the outcome as JSON, and the run folder as a tar archive."""
+    """Measure a job on a worker, in a new process; return the outcome as JSON, and the run folder as a tar archive."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lab-job-") as scratch:
         home = Path(scratch)
@@ -100,10 +100,10 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
 
 
 def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None) -> Ended:
-    """Measure the jobs that have no result yet, as many at a time as there are hosts, as `carry_out` does one by one.
+    """Measure the jobs that have no result yet, each on a free host of the fleet, otherwise as `carry_out` does.
 
-    A lost host takes part again once it responds, and so does a host that joins later. Raises MeasureError where no
-    host is left, or the folder can no longer be written to; results so far are kept.
+    A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
+    host is left, or if the folder can no longer be written to; results so far are kept.
     """
     begun_s = seen_s = time.monotonic()
     outcomes = {job.address: known for job in jobs if (known := results.outcome(job)) is not None}

@@ -1,7 +1,7 @@
 """Merge the files of several generators that shared a load into those of one.
 
 Histograms are added bucket by bucket, for all are recorded in nanoseconds with the same digits: a percentile is taken
-from their sum and never averaged. Values without a histogram (lag, the verdict) are the worst generator's.
+from their sum and never averaged. Of values without a histogram (lag, the verdict) the worst one is kept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Add the generators' HdrHistogram logs by interval and tag. Raises MeasureError for a line that is no interval."""
+    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError for a malformed line."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -70,7 +70,7 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
 
 
 def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
-    """Add histograms bucket by bucket. Raises MeasureError for two that do not have the same buckets."""
+    """Return the bucket-wise sum of histograms. Raises MeasureError if their buckets differ."""
     layouts = {(histogram.unit_magnitude, histogram.significant_figures) for histogram in histograms}
     if len(layouts) > 1:
         cause = f"their histograms have different buckets {sorted(layouts)}"

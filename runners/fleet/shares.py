@@ -1,4 +1,4 @@
-"""Send one load by several generators: each its share of one schedule, all from one instant on.
+"""Send one load by several generators: each sends a share of one schedule, and all start at one instant.
 
 Hosts agree on the instant by their wall clocks, which are compared by NTP's four stamps (D. Mills et al., RFC 5905,
 sections 8 and 10): the true offset differs from that of an exchange by at most half of the exchange's delay.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Seat: TypeAlias = "LocalSeat | RemoteSeat"
 
-#: Seconds from the agreement to the start, in which all generators connect; the next is tried if they were too short.
+#: Seconds from the agreement to the start, in which all generators connect; each is tried if the one before was short.
 LEADS_S = (2.0, 6.0, 18.0)
 LEAD_A_CONNECTION_S = 0.0005
 CONNECTS = 10
@@ -73,7 +73,7 @@ class Order:
         return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, version, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
-        """Return the load with its scripts in a folder of this host."""
+        """Write the scripts into a folder of this host; return the load with their paths there."""
         places: dict[Path | None, Path] = {}
         for number, (script, text) in enumerate(self.scripts.items()):
             places[script] = folder / f"{number}-{script.name}"
@@ -107,7 +107,7 @@ class LocalSeat:
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError for a host that is gone."""
+        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError if the host is gone."""
         assert self.generator is not None, "the sender says which"
         return send_share(order, self.generator, self.name, halted.is_set)
 
@@ -176,7 +176,7 @@ def segments() -> tuple[int | None, int | None]:
 
 
 class SharedSender:
-    """Sends a load from several seats as `run_load` does from one, but a fill from this host alone."""
+    """A replacement of `run_load` that shares each load among several seats; a fill is sent from this host alone."""
 
     def __init__(self, seats: Sequence[Seat]) -> None:
         self.seats = tuple(seats)
@@ -189,7 +189,7 @@ class SharedSender:
         *,
         tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
     ) -> LoadOutcome:
-        """Send the load. Raises MeasureError where a generator refuses, LostHostError where its host is gone."""
+        """Send a load; merge the generators' files into `folder`. Raises MeasureError, or LostHostError for a host."""
         if spec.rate_rps is None and spec.requests is not None:
             return run_load(generator, spec, folder, tick=tick)
         if generator.name != "truepace":
@@ -259,7 +259,7 @@ class SharedSender:
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield a run's sender: of one or more generators here, or on the fleet's other hosts (PlanError for too few)."""
+    """Yield a run's sender: `run_load` for 0, else one for so many generators, here or on a fleet. Raises PlanError."""
     if not generators:
         yield run_load
         return
@@ -273,7 +273,7 @@ def sending(generators: int) -> Iterator[Sender]:
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
-    """Yield the loads of the generators. Raises MeasureError where the connections can't be dealt out evenly."""
+    """Yield the load of each generator. Raises MeasureError if the connections can't be divided evenly."""
     if spec.connections % seats:
         cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
@@ -320,7 +320,7 @@ def _sent(
 
 
 def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
-    """Write a generator's files into a folder of the step, all times by our clock."""
+    """Write a generator's files into a folder of the step, with all times converted to our clock."""
     shutil.rmtree(folder.path, ignore_errors=True)
     folder.path.mkdir(parents=True)
     for name, content in part.files.items():
@@ -361,12 +361,12 @@ class Exchange(NamedTuple):
 
     @property
     def offset_ns(self) -> int:
-        """The lead of the other clock if both ways took the same time."""
+        """How far the other clock is ahead of ours, if both ways took the same time."""
         return (self.received_ns - self.asked_ns + self.replied_ns - self.answered_ns) // 2
 
     @property
     def delay_ns(self) -> int:
-        """The time on both ways together."""
+        """The time that both ways took together."""
         return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
 
 
@@ -380,7 +380,7 @@ def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
 
 
 def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
-    """Return by how much a clock was set between two estimates; 0 where drift and uncertainty explain it."""
+    """Return by how much a clock was set between two estimates; 0 if drift and uncertainty explain their difference."""
     moved_us = after.offset_us - before.offset_us
     explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
     return moved_us if abs(moved_us) > explained_us else 0.0

@@ -1,7 +1,7 @@
 """Hosts as workers of dask.distributed: one worker a host, with one slot for each role, `server` and `generator`.
 
-A task on a host has a lease, which its client renews: when it runs out the host ends the task, and a host on which it
-can't be renewed counts as lost. Without a fleet this module is not imported and no port is opened.
+A task on a host has a lease, which the client renews. When a lease runs out, the host ends the task; a host on which a
+lease can't be renewed counts as lost. Without a fleet this module is not imported and no port is opened.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _renew(lease: str, seconds: float) -> bool:
 
 
 def lease_over(lease: str, began: float) -> bool:
-    """Return whether the lease of a task that began at that time of the monotonic clock has run out."""
+    """Return whether a task's lease has run out; `began`: when the task began, in seconds of the monotonic clock."""
     return time.monotonic() > _leases.get(lease, began + LEASE_S)
 
 
@@ -79,7 +79,7 @@ class Tls:
     key: Path
 
     def settings(self) -> dict[str, object]:
-        """Return dask's settings for these files, on all hosts too. Raises PlanError for a file that is not there."""
+        """Return dask's settings to use these files in all roles. Raises PlanError for a file that is not there."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
@@ -136,7 +136,7 @@ class Fleet:
         return list(self._response(host, ask(), ASK_S * (1 + shares.EXCHANGES / 8)))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
-        """Renew a lease, or with 0 seconds end it. Raises LostHostError where the host does not respond."""
+        """Renew a lease for `seconds`; with 0 the lease ends. Raises LostHostError if the host does not respond."""
         self._response(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
     def _response(self, host: Host, request: Any, within_s: float = ASK_S) -> Any:
@@ -149,10 +149,10 @@ class Fleet:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
     def run_on(self, host: Host, role: str, halted: threading.Event, work: Callable[..., _T], *arguments: object) -> _T:
-        """Run `work` on a host, in its slot of a role, until it ends or is `halted`.
+        """Run `work` in a host's slot for a role until it ends or `halted` is set; return its result.
 
-        `work` is given the name of its lease as its last argument, and must end soon after `lease_over`. Raises its
-        exceptions, and LostHostError where host or scheduler is gone for longer than a lease lasts.
+        `work` gets the name of its lease as last argument, and must end soon after `lease_over`. Raises the LabErrors
+        of `work`, MeasureError for its other errors, and LostHostError if host or scheduler is gone for LEASE_S.
         """
         lease = uuid.uuid4().hex
         self.renew(host, lease)
@@ -188,7 +188,7 @@ class Fleet:
             future.release()
 
     def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
-        """Return places for so many generators, none on the server's own host. Raises PlanError for too few hosts."""
+        """Return places for `count` generators, none on the worker `own_worker`. Raises PlanError for too few hosts."""
         free = [host for host in self.hosts() if host.address != own_worker]
         if len(free) < count:
             cause = f"{len(free)} hosts besides the server's have a slot for a generator, {count} are wanted"
@@ -243,7 +243,7 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
 
 
 def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
-    """Set dask up without retries, and with the files of `tls`, until the stack is closed."""
+    """Set dask up without retries, and with the files of `tls`, until the returned stack is closed."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
@@ -259,7 +259,7 @@ def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
 
 
 def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
-    """Return the fleet of a scheduler that runs already. Raises PlanError where none responds."""
+    """Return the fleet of a scheduler that runs already. Raises PlanError if it does not respond."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
     stack = _quiet(tls)
@@ -291,7 +291,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     """Start a scheduler on the first host and workers on all, over SSH; they listen on their own addresses alone.
 
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
-    Raises PlanError where a host can't be reached.
+    Raises PlanError if a host can't be reached.
     """
     stack = _quiet(tls)
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
@@ -319,7 +319,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
-    """Return the fleet that a command line names. Raises PlanError for a contradiction, and for hosts without TLS."""
+    """Return the fleet that a command line names. Raises PlanError, also for `hosts` without `tls` unless `no_tls`."""
     files = Tls(*(path.resolve() for path in tls)) if tls else None
     if scheduler and hosts:
         raise PlanError("--scheduler and --hosts", "the one names workers that run, the other starts some", "give one")
@@ -341,6 +341,6 @@ def environment(fleet: Fleet, host: Host) -> dict[str, str]:
 
 
 def from_environment() -> Fleet:
-    """Return the fleet that the environment variables name. Raises PlanError where its scheduler does not respond."""
+    """Return the fleet that the environment variables name. Raises PlanError if its scheduler does not respond."""
     files = os.environ.get(shares.TLS_VARIABLE)
     return connected(os.environ[shares.SCHEDULER_VARIABLE], Tls(*map(Path, files.split(os.pathsep))) if files else None)

@@ -17,7 +17,7 @@ from runners.results.results import Results
 
 MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
 
-#: A published output's tool, rate in requests per second and length in seconds; None where unknown.
+#: A published output's tool, rate in requests per second and length in seconds; None if unknown.
 Published = tuple[str | None, float | None, float | None]
 #: An answer with the number of its question.
 Numbered = tuple[int, Answered]

@@ -47,7 +47,7 @@ def _counters(counted: Sequence[Loop]) -> Table:
             _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
             *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
         )
-        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait stand with those that do not
+        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait are next to others
     )  # fmt: skip
     head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
     return Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
@@ -85,7 +85,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """Return what the authors did not see in one published run; `reference` is the same loop with the nodelay flag."""
+    """Return what the authors missed in one published run; `reference` is the same loop with the nodelay flag."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
         many = factor(loops.times_as_many(loop, reference))
@@ -123,13 +123,13 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the PUT loops to draw as curves: of each stage the loop on the fewest connections."""
+    """Return the PUT loops to draw as curves: for each stage of THREE or FALLBACK the one on fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
 def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
-    """Draw PUT's spectra in closed loop on the fewest connections; `floor`, taken at a rate, is a thin line."""
+    """Draw latency by percentile of PUT in closed loop, a curve per loop of `curves_of`; `floor` is a thin line."""
     chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
@@ -139,7 +139,7 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
 
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
-    """Draw requests per second by connections: a panel per kind of request, a line per stage, a cross per output."""
+    """Draw requests per second by connections: a panel per kind of request, a line per stage, a + per published run."""
     panels_of = [own for group in RATE_LOOPS if (own := [loop for loop in measured if loop.name in group])]
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]

@@ -42,9 +42,9 @@ def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
     labels: Sequence[str] = (), judged: bool = True,
 ) -> style.Picture:  # fmt: skip
-    """Draw changes as ratios on a logarithmic axis, on which half and double are equally far from no change.
+    """Draw changes as ratios on a logarithmic axis; changes within `margin`, which would not matter, are shaded.
 
-    `labels` replace those of the quantities; without `judged`, colours do not distinguish better from worse.
+    `labels` name the rows in place of their quantities; unless `judged`, colours do not distinguish better from worse.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
@@ -94,13 +94,13 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def _side(ratios: Sequence[float]) -> float:
-    """Return the end of the axis, as a ratio: the furthest bound, start or value, at most MOST_TIMES."""
+    """Return the ratio at which the axis ends: a little beyond the one that is furthest from 1, at most MOST_TIMES."""
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
     return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences, without CPU time that background threads reverse."""
+    """Return a heading with at most three decided differences, without CPU time that background threads contradict."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
@@ -248,7 +248,7 @@ def direction_words(row: Row) -> str:
 
 
 def failing(block: Comparison) -> str:
-    """Return each side's share of failed responses in words; empty where no side exceeds the allowed share."""
+    """Return each side's share of failed responses in words; empty if no side exceeds the allowed share."""
     if not block.failing:
         return ""
     shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
@@ -294,7 +294,7 @@ def heading(comparison: Comparison) -> str:
 
 
 def lines(comparison: Comparison) -> list[str]:
-    """Return a comparison of runs, or of outputs, in sentences: responses that failed first."""
+    """Return a comparison of runs or outputs in sentences, first the share of failed responses if it is too large."""
     parts = [words.sentence(errors)] if (errors := failing(comparison)) else []
     parts += [sentence(comparison, row) for row in comparison.rows]
     parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]
@@ -311,7 +311,7 @@ def judged(judgement: Judgement) -> str:
 
 
 def reason(judgement: Judgement) -> str:
-    """Return what a limit is judged by: the change with its interval, or what is missing."""
+    """Return why a limit has its outcome: the change with its interval, or what is missing to decide."""
     comparison, change = judgement.comparison, judgement.change
     unit = comparison.unit
     if judgement.refused:

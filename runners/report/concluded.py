@@ -47,7 +47,7 @@ class Concluded:
 
 
 def load_lines(step: Step) -> Iterator[str]:
-    """Yield rate, errors with their causes, median, p99 and CPU time of a load, and its reconnects where it had any."""
+    """Yield lines on a load: rate, errors with causes, reconnects if it had any, median, p99 and CPU time."""
     offered_rps, achieved = facts.offered_rps(step), words.rate(facts.achieved_rps(step))
     yield _line("rate", f"{achieved} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else achieved)
     failed = failures(step)
@@ -68,7 +68,7 @@ def load_lines(step: Step) -> Iterator[str]:
 
 
 def judged_load(judgement: LoadJudgement) -> str:
-    """Return a limit of a load with its outcome and the value that decided it."""
+    """Return a line on a limit of a load: outcome, limit, and the value that decided it."""
     limit, value = judgement.limit, judgement.value
     text = facts.written(value) if limit.most_us is not None else value.as_share
     if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):

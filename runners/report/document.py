@@ -28,7 +28,7 @@ CURVES = "curves"  # the anchor of the section with the first curves
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A question with its answer; its evidence is `shown`, or at the anchor `elsewhere`; `marks` are failed checks."""
+    """A question and its answer; the evidence is in `shown`, or at the anchor `elsewhere`; `marks`: failed checks."""
 
     number: int
     answered: Answered
@@ -42,7 +42,7 @@ class QuestionPart:
 
     @property
     def claim(self) -> str:
-        """What the original report says, with its line where it is known; empty where it says nothing."""
+        """The claim of the original report, with its line number if known; empty without a claim."""
         question = self.answered.question
         line = f", line {question.line}" if question.line else ""
         return f"The original report{line}: {question.claim}" if question.claim else ""
@@ -54,7 +54,7 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report in its order."""
+    """All parts of a report."""
 
     run: Run
     conclusion: Conclusion
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Unusual findings before the run; a busy machine is left out if it was quiet during the loads."""
+        """Unusual findings on the machine before the run, without BUSY if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -110,7 +110,7 @@ class Document:
         return places | {part.anchor for part in self.parts}
 
     def place(self, anchor: str | None) -> str | None:
-        """Return the anchor itself, or None where the report does not have it."""
+        """Return the anchor itself, or None if the report does not have it."""
         return anchor if anchor in self.anchors else None
 
 
@@ -155,9 +155,9 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part for each question, and the sections without the evidence that these parts took.
+    """Return a part for each question, and the sections in `pool` without the evidence that is in these parts now.
 
-    A figure is in the first question that it answers. `shown_before`: places of figures above the questions.
+    A figure is in the first question that it answers. `shown_before`: the section above the questions, by figure.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     first_at = dict[str, int]()  # the first question that a mark stands at
@@ -176,7 +176,7 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Move the figure, or the section's tables, at an anchor into a new section; return it and the other sections."""
+    """Move the figure or the tables at `anchor` to a new section at `place`; return this and the rest of `pool`."""
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if figures:
@@ -205,7 +205,7 @@ def _short(part: Section) -> Section:
 
 
 def _limits(run: Run) -> Iterator[str]:
-    """Yield the hardware, the conditions, and what was not tested."""
+    """Yield lines on a run's hardware, software and conditions, and on what it did not test."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
     memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
     if machine:
@@ -224,7 +224,7 @@ def _limits(run: Run) -> Iterator[str]:
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
         yield f"Durability: {words.listed(sorted(durable))}."
-    # what is empty or zero was left to the lab
+    # empty and zero values left the choice to the lab
     parameters = {
         k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0) and k != "size"
     }
@@ -236,7 +236,7 @@ def _limits(run: Run) -> Iterator[str]:
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield a sentence on what this size can't show: larger stores and longer loads of the published size."""
+    """Yield a sentence on what this run can't show because the published stores were larger or the loads longer."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [

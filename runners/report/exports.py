@@ -57,7 +57,7 @@ def _headline(comparison: Comparison, judgements: Sequence[Judgement]) -> str:
 
 
 def runs_json(comparison: Comparison) -> dict[str, object]:
-    """Return a comparison of runs as plain JSON values; what is not finite becomes null."""
+    """Return a comparison of runs as plain JSON values; NaN and infinity become None."""
     return {
         "workload": comparison.workload, "a": comparison.baseline, "b": comparison.treatments[0],
         "runs": list(comparison.repeats), "verdicts": min(comparison.repeats) >= comparison.fewest,
@@ -77,7 +77,7 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
 def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
-    """Return the HTML page on runs `a` against `b`; `despite`: fields besides the setting in which they differ."""
+    """Return an HTML page comparing runs `a` with runs `b`; `despite`: fields other than the setting that differ."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     template = report.environment().get_template("between.html.j2")
     return template.render(

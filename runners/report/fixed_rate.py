@@ -41,7 +41,7 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a load's percentile with its interval as a cell, marked where the instrument hides it; a dash for none."""
+    """Return a percentile with its interval as a cell, and UNRESOLVED if the instrument hides it; a dash if unknown."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
@@ -49,7 +49,7 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate loads at one rate, else of each ladder the step at the highest rate that was kept; None without any."""
+    """Tabulate loads at one rate; without any, each ladder's step at the highest rate kept; None without both."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -137,8 +137,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    A ladder gives cpu at its lowest and highest rate, and alloc at the highest. The first of `locks` with enough
-    samples gives lock.
+    The cpu graphs are of the lowest and the highest rate that were profiled, the alloc graph is of the highest, and the
+    lock graph is of the first step in `locks` with enough samples.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -188,7 +188,7 @@ def _share(rows: pd.DataFrame, category: str) -> str:
 
 
 def published_section(results: Results) -> Section:
-    """Return the section on published and reproduced figures: of loads at one rate, and of the rates of ladders."""
+    """Return the section that compares published figures with reproduced ones: loads at one rate, then ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
     shown = [
         _against(results.run, workload, output[1], loads)
@@ -206,7 +206,7 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Return the tables joined to one, whose first column holds their captions; [] without tables."""
+    """Join tables to one, whose first column holds their captions; return it in a list, which is empty without any."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -256,7 +256,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar; its CPU time is that of the `clean` load, else less the profiler's share."""
+    """Return a profiled step's bar; CPU time is from `clean`, else the step's less the profiler's. None if unknown."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -32,7 +32,7 @@ LEAST_SHARE = 0.001  # narrower frames are left out of a page
 STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: The font of an SVG file outside a report.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
-#: A branch wider than TOWER is split where parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
+#: A branch wider than TOWER is split if its parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 ALL = 0.995  # a category with this share of a tower is said to be all of it
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
@@ -56,14 +56,14 @@ class Node:
 
     @property
     def category(self) -> str | None:
-        """The category of nearly all its samples, None where they are mixed."""
+        """The category of nearly all samples of the path, None if they are mixed."""
         name, most = max(self.categories.items(), key=lambda item: item[1], default=("", 0.0))
         return name if self.share and most >= PURE * self.share else None
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A drawn frame: the node, and its level and place as a share of the whole."""
+    """A drawn frame: its node, its depth (`level`), and its left edge as a share of the graph's width."""
 
     node: Node
     level: int
@@ -75,7 +75,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the stacks of one event as a tree of calls, whose root has the share 1; thread names are left out."""
+    """Return a tree of the calls in `stacks` and `other`, with each call's share of both; thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -95,7 +95,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(root: Node, least_share: float = 0.0) -> list[Box]:
-    """Return the frames wide enough to be drawn, each before those that it called; siblings by name."""
+    """Return a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
     drawn = list[Box]()
 
     def add(node: Node, level: int, left: float) -> None:
@@ -125,7 +125,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """The caption: treatment, rate, event and samples; of a differential, the meaning of its colours."""
+        """The caption: treatment, rate, event and samples; with `other`, it says what the colours mean."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
@@ -135,7 +135,7 @@ class FlameGraph:
 
     @property
     def samples(self) -> int:
-        """The number of samples that are drawn: those of the load, without what else the recording holds."""
+        """The number of samples that were taken during the load; others in the recording are not drawn."""
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
@@ -194,7 +194,7 @@ class FlameGraph:
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def drawing(self) -> str:
-        """Return the graph as an SVG file, read without scripts: full depth, frames under STILL_SHARE left out."""
+        """Return the graph as the text of an SVG file without scripts; frames under STILL_SHARE are left out."""
         return str(self.still()).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
@@ -221,7 +221,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in a line: the frame, its share, and how much of that is of its largest category."""
+        """The widest towers in one line: frame, share, and how much of that share its largest category has."""
         event = EVENT_NAMES.get(self.event, self.event)
         return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
 
@@ -235,7 +235,7 @@ class FlameGraph:
 
 @dataclass(frozen=True, slots=True)
 class Tower:
-    """A branch of a flame graph: lowest frame, share of all samples, and its largest category with that one's share."""
+    """A branch of a flame graph: lowest frame, share of all samples, largest category, that category's share."""
 
     frame: str
     share: float
@@ -256,7 +256,7 @@ def stacks_of(step: Step, event: str) -> pd.DataFrame:
 
 
 def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
-    """Return the flame graph of one event of a profiled step. Raises ValueError, naming the events there are."""
+    """Return the flame graph of one event of a profiled step. Raises ValueError that lists the profiled events."""
     if stacks_of(step, event).empty:
         there = ", ".join(graph.event for graph in flamegraphs(step)) or "none"
         raise ValueError(f"{step.name}: no {event} profile; profiled events here: {there}")
@@ -269,7 +269,7 @@ def flamegraphs(step: Step) -> list[FlameGraph]:
 
 
 def names_of(*steps: Step) -> list[str]:
-    """Return the names of steps that are shown together: with their rates, where the names alone are the same."""
+    """Return names for steps that are shown together, with their rates if two names would be the same."""
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
@@ -307,7 +307,7 @@ class Differential:
 
     @property
     def title(self) -> str:
-        """The frame whose share changed most, and by how much."""
+        """A line with the frame whose share changed most beyond chance, and by how many percentage points."""
         first, second = names_of(self.first, self.second)
         most = next((change for change in self.changes if change.beyond), None)
         if most is None:
@@ -328,7 +328,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Return the second profile compared with the first. Raises ValueError, naming a step without such a profile."""
+    """Compare the second step's profile with the first one's. Raises ValueError that names a step without a profile."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

@@ -53,7 +53,7 @@ def objective_words(objective: Objective) -> str:
 
 
 def sides_of(knee: Knee) -> str:
-    """Return in words where the objective was met and missed, for a search that found no knee."""
+    """Return in words at which rates the objective was met and missed, for a search that found no knee."""
     low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
@@ -70,7 +70,7 @@ def base_words(ladder: Ladder, base: LadderBase) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return which longer steps met and missed the objective, else a closed loop that bounds the knee, if one does."""
+    """Return the longer steps that met and missed the objective, else the closed loop that bounds the knee."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
@@ -102,7 +102,7 @@ def title(ladder: Ladder) -> str:
 
 
 def _resolved(point: Point, level: float, judged: bool) -> float:
-    """Return a percentile in microseconds; NaN where few samples lie beyond it, unless the objective judges it."""
+    """Return a percentile in microseconds; NaN if fewer than ENOUGH_BEYOND samples lie beyond it, unless `judged`."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
@@ -116,7 +116,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 @style.styled
 def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder, `published` outputs at the rates that they were run at, and the nearest `floor` as a thin line."""
+    """Draw a ladder and its knee, `published` outputs at the rates that they were taken at, `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
@@ -234,7 +234,7 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
-    """Return the caption: the connections and the objective, where all ladders have the same."""
+    """Return the caption of the table: the connections and the objective, each if it is the same for all ladders."""
     text = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
@@ -245,7 +245,7 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
-    """Return the objective of the searches, or else of all ladders, in words; empty where there are several."""
+    """Return the objective of the searches, or without searches of all ladders, in words; empty if they differ."""
     searched = [ladder for ladder in ladders if ladder.search is not None]
     texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
     return texts.pop() if len(texts) == 1 else ""
@@ -293,7 +293,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short which fixed rates met the objective; without an objective, which were kept."""
+    """Return in short which fixed rates met the objective, or without an objective which rates the server kept."""
     met, missed = ladder.outcomes
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
@@ -328,9 +328,9 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a table of published outputs, a row for each, and this run's steps at their rates; None without outputs.
+    """Return a table with a row per published output and this run's step at the same rate; None without outputs.
 
-    Its note names the published rates that were not offered here.
+    The table's note names the published rates that were not offered here.
     """
     if ladder.base is None:
         return None

@@ -28,7 +28,7 @@ from runners.report import style, tables
 from runners.report.flamegraph import names_of
 from runners.report.style import DOTTED, floor_lines, reach
 
-FEW = 10  # with fewer samples beyond it, a percentile is an anecdote
+FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Curve:
 
 
 def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """Return the curve of one kind of time in a spectrum; None where it has no finite, positive values."""
+    """Return the curve of a spectrum's response or service times (`kind`); None without finite, positive values."""
     rows = spectrum[spectrum["kind"] == kind]
     p, value_us, total = (rows[column].to_numpy(float) for column in ("percentile", "value_us", "total_count"))
     count = int(max(total[np.isfinite(total)], default=0))
@@ -69,7 +69,7 @@ def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: A
 def curves(
     steps: Sequence[Step], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
 ) -> list[Curve]:
-    """Return response and service time of every step that may be quoted, and the published response time."""
+    """Return curves of response (and with `service` of service) time for quotable steps, then the published curve."""
     lines, colours = list[Curve | None](), colours_of(steps)
     for step in filter(quotable, steps):
         spectrum, colour = step.frames["spectrum"], colours[step.name]
@@ -93,7 +93,7 @@ RATE_COLOURS = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILIO
 
 
 def colours_of(steps: Sequence[Step]) -> dict[str, str]:
-    """Return a colour for each step by its name: that of its treatment, or its own where all are of one treatment."""
+    """Return a colour by step name: one per treatment, or one per step if all steps are of the same treatment."""
     by_subject = style.colours_of(step.subject for step in steps)
     clean = [step.name for step in steps if not step.profiled]
     if len(by_subject) == 1 and len(clean) > 1:
@@ -118,7 +118,7 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve, dotted if no load had its rate and connections; None without a quotable floor."""
+    """Return the floor's curve, dotted unless a load had the floor's rate and connections; None if not quotable."""
     if floor is None or not quotable(floor):
         return None
     loads = loads or (floor,)
@@ -128,7 +128,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
 
 
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
-    """Mark the share of requests that had a response; the others had none when the run ended, so they took longer."""
+    """Mark on the x axis each load's share of requests with a response; others still waited when the run ended."""
     colours = colours_of(steps)
     bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
     for place, step in enumerate(bounded):
@@ -194,7 +194,7 @@ EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds":
 #: The colours of lanes, of a cause that is named and of any other, and the colour of latency spikes.
 NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
-TITLES = 0.78  # of a column's width, the rest is the labels of its axis and of the floor
+TITLES = 0.78  # share of a column's width that its title may take; labels of the axis and the floor take the rest
 WORDS = 0.35  # room above the curves for the words of `marks`, as a share of the curves' height
 LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
 
@@ -202,7 +202,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency by slices of `grid`, else by the second: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`, or NaN."""
+    """Return latency per slice of `grid` (None: per second), or NaN: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
@@ -218,7 +218,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title: the causes of the tail; without `seen` the median and the highest p99 of a single second."""
+    """Return a title: the causes of the tail; without `seen` the median and the highest of the per-second p99s."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)
@@ -239,10 +239,10 @@ def timeline_title(step: Step, seen: Attribution | None) -> str:
 def timeline(
     *steps: Step, floor: Step | None = None, marks: Marks | None = None, titles: Sequence[str] = ()
 ) -> style.Picture:
-    """Draw each load as a column: latency with the floor's, then good and failed responses by the second.
+    """Draw each load as a column of panels: latency with the floor, below it good and failed responses per second.
 
-    A single load also has its latency spikes, and the events of each cause in a lane below. `marks`: by step, seconds
-    and words of what happened to its server, drawn across both panels.
+    A single load without `marks` also gets its latency spikes, and a lane with the events of each cause. `marks`: by
+    step name, (seconds, word) of each event of the server, as a line across both panels.
     """
     marks = marks or {}
     shown = []
@@ -314,7 +314,7 @@ def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
 
 
 def _responses(axes: Axes, step: Step) -> float:
-    """Draw good and failed responses of each second, and the offered rate; return the highest of them."""
+    """Draw good and failed responses of each second, and the offered rate; return the highest rate drawn."""
     rows = seconds_of(step)
     completed, failed = (np.nan_to_num(rows[name].to_numpy(float)) for name in ("completed", "errors"))
     if len(rows):
@@ -371,7 +371,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, and each load's p99; the median or nothing where a floor hides the p99."""
+    """Return a heading: workloads, rate, each load's p99; medians if a floor hides a p99, none if it hides both."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
@@ -392,7 +392,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
 
 
 def distinct_names(loads: Sequence[Load]) -> list[str]:
-    """Return a distinct name for each load: with its rate, its run and at last its step's name where needed."""
+    """Return a distinct name for each load: rate, run and step name are added only if needed to distinguish loads."""
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
         runs = (f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}" for _, run in loads)
@@ -402,7 +402,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the spectra of loads over each other, with the floor of the first; each has a name and a colour."""
+    """Draw the spectra of loads in one plot, each with a distinct name and colour, and the floor of the first load."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
@@ -414,7 +414,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
 
 
 def as_treatments(loads: Sequence[Load]) -> list[Step]:
-    """Return the steps of the loads, each with a distinct treatment, by which figures name and colour steps."""
+    """Return the loads' steps with distinct treatments, since figures name and colour steps by their treatment."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()
     for (step, run), name in zip(loads, distinct_names(loads), strict=True):

@@ -1,4 +1,4 @@
-"""Lay a figure out again for a page as narrow as a phone's: columns below each other, labels of rows above them."""
+"""Lay a figure out again for a page as narrow as a phone: panels below each other, the label of each row above it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
 
 WIDTH_IN = 4.3
-LINE_IN, ROW_IN = 0.17, 0.2  # of a heading's further line, and of a row's label above it
+LINE_IN, ROW_IN = 0.17, 0.2  # heights of a further line of the heading, and of the label above a row
 ABOVE = 0.44  # of a row, from its middle to its label
 SHRUNK = 0.8  # the factor of a panel's height if it stood next to another
 MOST_TICKS = 4
@@ -30,7 +30,7 @@ def narrowed(figure: Picture) -> Picture:
     for axes in shown:
         _texts(axes)
         for line in axes.lines:
-            line.get_path().simplify_threshold = 1.0  # of a point, for what is drawn smaller
+            line.get_path().simplify_threshold = 1.0  # coarser than the default, since the figure is smaller
     for old in list(figure.legends):
         old.remove()
         legend(figure, 3, LETTERS, figure.handles)
@@ -39,7 +39,7 @@ def narrowed(figure: Picture) -> Picture:
 
 
 def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
-    """Put all panels below each other, with room for the labels of their rows; return the height of all in inches."""
+    """Put all panels below each other, with room for the labels of rows; return their total height in inches."""
     specs = {axes: spec for axes in shown if (spec := axes.get_subplotspec()) is not None}
     columns = max(spec.get_gridspec().ncols for spec in specs.values())
     heights_in = dict[Axes, float]()
@@ -56,7 +56,7 @@ def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
 
 
 def _labels_above_rows(axes: Axes) -> float:
-    """Put labels and values of rows above them; return how much higher the figure has to be, in inches."""
+    """Put each row's label and value above the row; return how many inches the figure has to grow (0 without rows)."""
     if axes.yaxis.get_gid() != ROWS:
         return 0.0
     places, labels = axes.get_yticks(), axes.get_yticklabels()

@@ -24,7 +24,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield the counts of verdicts with the machine, then at most MOST_ANSWERS answers, the main ones first."""
+    """Yield sentences: counts of verdicts and the machine, then the main answers; without verdicts, ladders' knees."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -54,7 +54,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 
 def size_words(run: Run) -> str:
-    """Return a run's size in words; for the size `published`, what it repeats of the original report."""
+    """Return a run's size in words, with an explanation of the size `published`."""
     size = str(run.manifest.get("size"))
     return (
         f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"

@@ -42,7 +42,7 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
 
 
 def drawings(figures: Iterable[Picture]) -> dict[str, str]:
-    """Return figures as SVG, by their anchors."""
+    """Return each figure as SVG, by its anchor."""
     return {figure.anchor: style.svg(figure, figure.anchor) for figure in figures}
 
 
@@ -51,7 +51,7 @@ def in_page(
 ) -> dict[str, tuple[Markup, Markup]]:
     """Return each figure's SVG for a wide and for a narrow page, by anchor; `figures` are left in the narrow layout.
 
-    The narrow SVG of figures whose anchors are `folded` is empty, so that the page stays small.
+    `drawn`: the wide SVGs. The narrow SVG of a figure whose anchor is in `folded` is empty, to keep the page small.
     """
     narrow = {
         figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
@@ -62,7 +62,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of the figures that an archive keeps: README.md's first, whole comparisons last."""
+    """Return the anchors of KEPT_FIGURES figures to archive: README.md's figure first, WHOLE comparisons last."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
@@ -76,7 +76,7 @@ def _in_readme(page: Document) -> str | None:
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
     """Write each figure as SVG and PNG, each flame graph as SVG, and remove the figures of an earlier report.
 
-    `kept`: anchors of an archive's figures; only these are written, and as PNG only the one that README.md shows.
+    `kept`: anchors of the figures in an archive; only these are written, and only README.md's figure as PNG too.
     """
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
@@ -103,7 +103,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown, paths relative to the run folder; `kept`: anchors of its figures (None: all)."""
+    """Return the report as Markdown with paths relative to its folder; `kept`: anchors of its figures (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)
@@ -132,7 +132,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
-    """Return the report as one HTML page, if possible below the limit; it says what was left out for that."""
+    """Return the report as HTML; above `limit_bytes` it leaves out narrow frames of flame graphs, and says so."""
     page_template = environment().get_template("report.html.j2")
     folded = {figure.anchor for part in page.appendix for figure in part.figures}
     svg, html = in_page(page.figures, drawn, folded), ""
@@ -150,7 +150,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(least_share: float) -> str:
-    """Return a sentence on what flame graphs leave out; empty where they leave nothing out."""
+    """Return a sentence on what flame graphs leave out; empty if no more than usual."""
     if least_share == LEAST_SHARE:
         return ""
     if least_share == 1:
@@ -159,7 +159,7 @@ def _left_out(least_share: float) -> str:
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
-    """Return the environment of the report's templates; values lose control characters, `autoescape` escapes HTML."""
+    """Return a Jinja environment for the report's templates; it removes control characters from values."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown

@@ -1,4 +1,4 @@
-"""Build the sections of a cluster, of faults (a node, a response), of stores and of the history of runs."""
+"""Build the sections on clusters, killed nodes, shared responses, stores, and the history of runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 
 
 def outage_title(death: Outage) -> str:
-    """Return which share of the responses failed in the whole seconds without the node."""
+    """Return a title: the share of responses that failed in the seconds that were wholly without the node."""
     failed, offered = death.failed("without")
     name = style.plain(death.name, 24)
     if not offered:
@@ -44,13 +44,13 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw latency and responses over time around each death of a node, a column for each death."""
+    """Draw latency and responses over time of each load in which a node was killed, a column per load."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
 
 def outage_table(deaths: Sequence[Outage]) -> Table:
-    """Tabulate failed responses and the p99 of a second before, during and after the absence of a node."""
+    """Tabulate failed responses, and medians of the per-second p99, before, during and after a node's absence."""
 
     def cells(death: Outage, part: str) -> tuple[str, str]:
         failed, offered = death.failed(part)
@@ -116,7 +116,7 @@ def _lock_table(profiles: Sequence[Waited]) -> Table:
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
-    """Yield a table of the sizes of response heads, for a server whose requests share one response object."""
+    """Yield a section with the sizes of HTTP heads of a server whose requests share one response object."""
     for step in run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         last = heads[-1]["number"] if heads else 0
@@ -135,7 +135,7 @@ def times(value: float) -> str:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Return for each workload whether a store's knee is ahead of the reference's, behind it or inconclusive."""
+    """Return in words, per workload, whether the knee of `store` is ahead of `against`, behind it or inconclusive."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -165,7 +165,7 @@ def amplification(stores: Sequence[Store]) -> style.Picture:
 
 
 def memory(stores: Sequence[Store]) -> style.Picture:
-    """Draw the memory of each store's process: its own, and that of mapped files."""
+    """Draw the memory of each store's process in MB: anonymous pages, and pages of mapped files."""
     known = [store for store in stores if words.known(store.rss["anon"])]
     heading = "Memory outside the heap"
     if known:
@@ -182,7 +182,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Tabulate of each store the gains in PUT and GET with intervals, amplification, memory, and the verdict."""
+    """Tabulate stores: gains in PUT and GET over the reference store, amplification, anonymous memory, verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -218,7 +218,7 @@ def store_sections(run: Run) -> Iterator[Section]:
 
 @style.styled
 def history(trends: Sequence[Trend]) -> style.Picture:
-    """Draw the trends with a change first, then those of most runs: runs from old to new along x, levels as lines."""
+    """Draw a panel for each of MOST_PANELS trends, changed ones first: values by run, oldest first; levels as lines."""
     shown = sorted(trends, key=lambda trend: (not trend.changes, -len(trend.frame)))[:MOST_PANELS]
     if not shown:
         return style.empty("nothing was measured twice yet")
@@ -296,6 +296,6 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
 
 def history_sections(run: Run) -> Iterator[Section]:
-    """Yield the section on trends of a run of experiment 08, whose frames hold the history."""
+    """Yield the section on trends if the run is of experiment 08, whose frames hold the history of other runs."""
     if (trends := trends_of(run)) is not None:
         yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

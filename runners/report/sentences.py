@@ -118,14 +118,14 @@ def _(difference: Difference) -> str:
 
 
 def _offered(difference: Difference, row: Row) -> str:
-    """Return the rate at which a response time or a CPU time was measured; empty for what does not depend on it."""
+    """Return the rate at which a response time or a CPU time was measured; empty for other quantities."""
     if not (row.quantity.is_latency or row.quantity.unit == "us"):
         return ""
     return f" at {words.rate(difference.rate_rps)} each" if words.known(difference.rate_rps) else " in closed loop"
 
 
 def refusal_words(refusals: Iterable[Refusal]) -> str:
-    """Return why a difference is not compared: every reason once, with the sides that it holds for."""
+    """Return why a difference is not compared: each reason once, with all sides that it applies to."""
     sides: dict[str, list[str]] = {}
     for refusal in refusals:
         sides.setdefault(_refusal(refusal), []).append(facts.engine_name(refusal.side))
@@ -133,7 +133,7 @@ def refusal_words(refusals: Iterable[Refusal]) -> str:
 
 
 def _refusal(refusal: Refusal) -> str:
-    """Return a reason in words, with a pair of braces where its side stands."""
+    """Return the reason of a refusal in words, with {} in place of the name of its side."""
     amounts = refusal.amounts
     if refusal.reason == Reason.MACHINE:
         return _machine_made(refusal)
@@ -179,7 +179,7 @@ def _(ratio: KneeRatio) -> str:
 
 
 def knee_words(knee: Knee) -> str:
-    """Return a knee with its interval, or what is known of it."""
+    """Return a knee with its interval in words, else its known bound, else "unknown"."""
     return rate_interval(knee) if knee.known else "unknown"
 
 
@@ -215,9 +215,9 @@ def _(row: Row) -> str:
 
 
 def evidence_of(answer: Answer) -> str:
-    """Return all evidence of an answer in one line; empty where there is none.
+    """Return all evidence of an answer in one line; empty without evidence.
 
-    More than MOST_PAIRS differences are grouped by quantity and baseline; groups with a decided one are first.
+    More than MOST_PAIRS differences are grouped by quantity and baseline; groups with a decided difference come first.
     """
     alike = [piece for piece in answer.evidence if isinstance(piece, Difference) and _says_all(piece)]
     if len(alike) <= MOST_PAIRS or len(alike) < len(answer.evidence):
@@ -228,7 +228,7 @@ def evidence_of(answer: Answer) -> str:
 
 
 def _says_all(difference: Difference) -> bool:
-    """Return whether a difference has nothing to write but its change or refusal: no bound, spill-over or other row."""
+    """Return whether a change or a refusal says all of a difference: it has no bound, spill-over or further row."""
     row = difference.row
     bounded = row.spill_over or row.at_least or row.at_most
     more = difference.all_threads, difference.cpu, difference.alone
@@ -236,7 +236,7 @@ def _says_all(difference: Difference) -> bool:
 
 
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
-    """Return the changes of several treatments, those first that are decided, then why others are not compared."""
+    """Return the changes of several treatments against one baseline: decided, the same, undecided, not compared."""
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
     by_outcome: dict[str, list[str]] = {"": [], "the same": [], "not decided": []}
@@ -271,7 +271,7 @@ def basis_words(answer: Answer) -> str:
 
 
 def verdict_words(answered: Answered) -> str:
-    """Return the verdict in a word and, where the question has one, the plain sentence that goes with it."""
+    """Return the verdict in a word and, if the question has one, its plain sentence for that verdict."""
     verdict = answered.answer.verdict
     lead = {Verdict.YES: answered.question.yes, Verdict.NO: answered.question.no}.get(verdict, "")
     return f"{verdict.value.capitalize()}. {lead}".strip()

@@ -55,7 +55,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 @contextmanager
 def lab_settings() -> Iterator[None]:
-    """Draw or save with the lab's settings, whatever a notebook has set."""
+    """Apply the lab's matplotlib settings while the body draws or saves, whatever a notebook has set."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -141,7 +141,7 @@ ROWS, VALUE = "rows", "value"
 
 
 def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
-    """Make y an axis of rows, the first at the top, each with its label."""
+    """Make the y axis one of labelled rows, the first at the top."""
     axes.set_yticks(range(len(labels)), labels, fontsize=fontsize)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -165,7 +165,7 @@ def bars(
     labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
     marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw horizontal bars: in each row one of every series, each with its value.
+    """Draw horizontal bars: each row has one bar per series, with its value.
 
     `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
     """
@@ -195,7 +195,7 @@ def bars(
 
 @styled
 def png(figure: Figure) -> bytes:
-    """Return the figure as PNG, 144 dots an inch."""
+    """Return the figure as PNG, with PNG_DPI dots per inch."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=PNG_DPI, metadata={"Software": None})
     figure.set_layout_engine(None)  # it keeps the layout that it has now; to find it again takes half of the time
@@ -237,7 +237,7 @@ AROUND_LABEL = 4.8
 
 
 def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
-    """Put the legend below a figure, each label once, in at most so many columns, in fewer where they would not fit."""
+    """Put the legend below a figure, each label once, in `most` columns, or in fewer if so many would not fit."""
     if handles is None:
         handles = [handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]]
     font = FontProperties(family=["DejaVu Sans"], size=fontsize)
@@ -254,12 +254,12 @@ def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[
 
 
 def colour_of(engine: str) -> str:
-    """Return the colour of an engine; engines that have none of their own share one by their name's letters."""
+    """Return the colour that an engine has of its own, or else the SPARE colour that its name determines."""
     return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
 
 
 def colours_of(engines: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each engine of one figure: its own, or a spare one where another of them has that already."""
+    """Return a distinct colour for each engine of one figure: its own, or a spare one if its own is taken already."""
     colours: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
         own, taken = colour_of(engine), set(colours.values())
@@ -268,19 +268,19 @@ def colours_of(engines: Iterable[str]) -> dict[str, str]:
 
 
 def engine_name(engine: str) -> str:
-    """Return how an engine is called in a title."""
+    """Return an engine's name for titles."""
     name = ENGINE_NAMES.get(engine, plain(engine, 20))
     return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
 
 def name_of(step: Step) -> str:
-    """Return how a load is called in a figure: RocksDB PUT."""
+    """Return a load's name for figures: RocksDB PUT."""
     title = plain(step.record.loop.stage_title or engine_name(step.subject), 40)
     return f"{title} {plain(step.workload.upper(), 12)}"
 
 
 def workloads(steps: Iterable[Step]) -> str:
-    """Return what these steps sent: PUT/GET."""
+    """Return the workloads of steps as one text: PUT/GET."""
     return "/".join(dict.fromkeys(plain(step.workload.upper(), 12) for step in steps)) or "Latency"
 
 
@@ -320,7 +320,7 @@ def axis_count(value: float, _place: float = 0) -> str:
 
 
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
-    """Make y logarithmic, of latency, with a little room around; labels at 1, 2 and 5 where there are few decades."""
+    """Make y a logarithmic latency axis, `low_us` to `high_us` and some room; ticks at 1, 2 and 5 for few decades."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set_yscale("log")
     axes.yaxis.set_gid("latency")

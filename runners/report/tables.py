@@ -1,7 +1,7 @@
 """Tables, figures and sections of a report as plain values; cells hold numbers as `runners.words` writes them.
 
-The templates turn tables into HTML and Markdown, which escape each cell: Markdown as code-hosting sites and notebooks
-render it, where values are escaped unless marked as Markdown.
+The templates write tables as HTML or as Markdown (of code-hosting sites and notebooks), and escape each cell except
+text of the type `Markdown`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NONE = words.DASH
 
 
 def template(name: str) -> str:
-    """Return a template, style sheet or script of the report, as it is."""
+    """Return the source text of a template, style sheet or script of the report."""
     return resources.files("runners.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -50,7 +50,7 @@ size, seconds, number = _quantity(words.size), _quantity(words.seconds), _quanti
 
 
 class Linked(str):
-    """A cell that leads to a place of the report."""
+    """A cell with a link to an anchor of the report."""
 
     anchor: str
 
@@ -62,7 +62,7 @@ class Linked(str):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a head; the first column holds the rows' names. `note` stands below."""
+    """Rows under a head; the first column names the rows. If `numeric`, others are right-aligned. `note` is below."""
 
     caption: str
     head: tuple[str, ...]
@@ -75,7 +75,7 @@ class Table:
 
 
 def when(unix_s: Any) -> str:
-    """Return a time in UTC to the second; a dash for a value that is no time."""
+    """Return a Unix time in UTC to the second; a dash for a value that is no time."""
     try:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
@@ -143,7 +143,7 @@ def fenced(text: str, language: str = "") -> Markdown:
 
 
 def table(content: Table, place: Callable[[str], str | None] = lambda anchor: anchor) -> Markdown:
-    """Return a pipe table; numbers are aligned to the right. `place` tells where a link of a cell leads, or None."""
+    """Return a Markdown pipe table with its note; `place` returns the target of a cell's anchor, None for no link."""
     head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
     right = "---:" if content.numeric else "---"
     rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
@@ -153,7 +153,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a pipe table under its caption, which is left out if it begins with the head's first cell."""
+    """Return a Markdown table under its caption; a caption that begins with the first cell of the head is left out."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 
@@ -169,12 +169,12 @@ def bold(value: object) -> Markdown:
 
 
 def path(target: str) -> Markdown:
-    """Return a relative path as the target of a link."""
+    """Return a relative path, percent-encoded, as the target of a Markdown link."""
     return Markdown(quote(target, safe="/-._~#"))
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return a figure of figures/ in Markdown; for one that an archive has not `kept`, a reference to report.html."""
+    """Return Markdown of a figure: an image, or if `kept` (None: all) lacks the anchor, a reference to report.html."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')

@@ -76,7 +76,7 @@ def _costs(measured: Sequence[Floor]) -> Table:
 
 
 def label_of(tool: str) -> str:
-    """Return how a generator is called in a figure."""
+    """Return a generator's name for figures."""
     return LABELS.get(tool, style.plain(tool, 20))
 
 
@@ -167,7 +167,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw a round of each generator and the published spectrum by linear percentile: a tick is a straight line."""
+    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick is a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
@@ -199,9 +199,9 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
 
 @style.styled
 def stall(seen: Sequence[Stall]) -> style.Picture:
-    """Draw how many requests took longer than each response time, of a server that was frozen.
+    """Draw, for a server that was frozen, how many requests took longer than each response time.
 
-    The broad grey line is what the schedule makes wait. A generator that sees the whole of a stall lies on it.
+    The broad grey line shows the waits that follow from the schedule; a generator that counts all of them lies on it.
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
@@ -259,7 +259,7 @@ def _text(readings: TwoReadings) -> str:
 
 
 def _added(difference: Difference) -> str:
-    """Return by how much wrk2 reads more or less in a percentile, with the interval over the rounds."""
+    """Return how much higher or lower wrk2 reads a percentile than truepace, with the interval over the rounds."""
     added, name = difference.added_us, words.level(difference.level)
     if added.value < 0:
         return f"{name} {words.latency_interval(-added.value, -added.high, -added.low)} lower"
@@ -286,7 +286,7 @@ def two_generators(readings: TwoReadings) -> style.Picture:
 
 
 def consoles(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield what each generator printed of its first round, under a title."""
+    """Yield a title and the printed output of each generator's first round."""
     for step in run.find(kind=PAIRED):
         if step.record.round == 1 and (text := step.folder.console_text()):
             load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
@@ -294,6 +294,6 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """Yield a sentence that wrk2 was absent and how to get it, where a load by wrk2 was planned."""
+    """Yield a sentence that wrk2 was absent, and how to get it, if a load by wrk2 was planned."""
     if wrk2_was_absent(run):
         yield PROSE[ANCHOR]["absent"]

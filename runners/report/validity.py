@@ -30,7 +30,7 @@ def check_words(*checks: Check, with_values: bool = True) -> str:
 
 
 def _place_words(check: Check, with_values: bool) -> str:
-    """Return where a check failed and its worst values; empty where neither is known."""
+    """Return where a check failed and its worst values; empty if neither is known."""
     values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
     if more := len(check.measures) - len(values):
         values.append(f"{more} more")
@@ -50,7 +50,7 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield the failed checks of each kind with the questions that they touch; those that touch none last."""
+    """Yield a sentence for each kind of failed check, with the questions it touches; kinds that touch none are last."""
     harmless = list[str]()
     failed = [check for check in conclusion.checks if check.failed]
     for checks in facts.grouped(failed, lambda check: check.about).values():
@@ -86,7 +86,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
         yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
     yield from (f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished)
     steps_of = dict[str, list[str]]()
-    for step, text in _remarks(run):  # a step's own name in a remark does not set it apart
+    for step, text in _remarks(run):  # remarks that differ only in the step's name become one
         steps_of.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
     yield from (f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps_of.items())
     if not run.find(kind="load") and not has_sections:
@@ -112,7 +112,7 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
 
 
 def _name_of(step: Step) -> str:
-    """Return a step as a reader calls it: RocksDB PUT at 9 000/s, profiled."""
+    """Return a step's name for readers: RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
