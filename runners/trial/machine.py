@@ -164,7 +164,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _transport() -> Iterator[Finding]:
-    """Yield one-nio's transport and the profiler's engine, tried on a real server where one is built."""
+    """Yield findings on one-nio's transport and the profiler's engine, from a start of a server if one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return

@@ -42,7 +42,7 @@ class Sampler(Protocol):
     """A profiler of one server: it records several events of a JVM, else CPU time alone."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError where the profiler or the kernel refuses."""
+        """Begin to record. Raises MeasureError if the profiler or the kernel refuses."""
 
     def stop(self, folder: StepFolder) -> None: ...
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
@@ -50,7 +50,7 @@ class Sampler(Protocol):
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
+    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError if no sampler can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
@@ -120,7 +120,7 @@ class _ProgramSampler:
 
 @dataclass(slots=True)
 class PerfSampler(_ProgramSampler):
-    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+    """Linux perf on all processes of a server; it samples by the processor clock, without hardware counters."""
 
     _unix_less_monotonic_ns: int = 0
 
@@ -179,7 +179,7 @@ class PySpySampler(_ProgramSampler):
 
 @dataclass(slots=True)
 class PprofSampler:
-    """The profile that a Go server records of itself, asked for by its URL while the load runs."""
+    """A request, while the load runs, for the CPU profile that a Go server makes of itself; `url`: of that profile."""
 
     url: str
     _asking: threading.Thread | None = None

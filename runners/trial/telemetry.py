@@ -47,7 +47,7 @@ class Telemetry:
 
 
 def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
-    """Return the processor time of processes so far and their memory now; None where none of them is there."""
+    """Return the CPU time of processes so far and their memory now; None if none of the processes exists."""
     resident = []
     for pid in tree(clock.roots):
         with contextlib.suppress(psutil.Error):
