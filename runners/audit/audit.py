@@ -118,7 +118,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule with findings, how many outputs have any, and how many there are; gravest, most frequent first."""
+        """Each rule with findings, its number of outputs and its number of findings; gravest, most frequent first."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))

@@ -31,7 +31,7 @@ def finite(value: float | None) -> float | None:
 
 
 def at(output: Output, level: float) -> float | None:
-    """Return the latency in microseconds at a level (0..1); None where it is not known or not finite."""
+    """Return the latency in microseconds at a level (0..1); None if it is not known or not finite."""
     return finite(output.report.latencies.at(level))
 
 
@@ -56,7 +56,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Return whether the elapsed time, under half of the planned, is impossible for its longest response or rate."""
+    """Return whether a run under half as long as planned has a response over twice as long as it, or an absurd rate."""
     elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
@@ -94,14 +94,14 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return Requests/sec, or requests per planned second if more: a run's time includes the wait for its last ones."""
+    """Return the greater of Requests/sec, which includes the wait for the last responses, and requests / duration."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall in seconds, the length of a stop that would explain it; None if it is not known."""
+    """Return the shortfall as seconds of the run, (1 - achieved / offered) * duration; None if it is not known."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:

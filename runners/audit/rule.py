@@ -30,7 +30,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A rule's finding in one output; the worst has the largest `size`. `severity`: None for that of the rule."""
+    """A rule's finding in one output; the worst has the largest `size`. `severity` None: the rule's severity."""
 
     output: Output
     text: str

@@ -29,7 +29,7 @@ def usable_cpus() -> list[int]:
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
     """Let a process's compiler threads run on every core that this process may use, while the body runs.
 
-    `await_s`: how long to wait for a process that has just begun to start them. Other threads stay pinned.
+    `await_s`: how long to wait until a process that has just begun has such threads. Other threads stay pinned.
     """
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):

@@ -151,7 +151,7 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second one.
+    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second sample.
 
     A cut last line is left out; any other broken line raises ReadError.
     """

@@ -68,7 +68,7 @@ class Latencies:
 
     @property
     def count(self) -> int | None:
-        """Number of recorded samples, where the output tells it."""
+        """The number of recorded samples; None if the output does not tell it."""
         if self.footer and self.footer.total_count is not None:
             return self.footer.total_count
         return self.spectrum[-1].total_count if self.spectrum else None

@@ -94,7 +94,7 @@ def read_document(path: Path) -> Document:
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Yield lines without HTML tags; the parts of a line that a tag such as `<br>` splits have the same number."""
+    """Yield lines without HTML tags; if a tag such as `<br>` splits a line, all its parts have the same number."""
     for number, text in enumerate(lines, start=1):
         if "<" not in text and "&" not in text:
             yield Line(number, text, cell)

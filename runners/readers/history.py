@@ -74,7 +74,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders without the runs named in `seen`; the names of its runs are added to `seen`."""
+    """Return the history of run folders without the runs named in `seen`; names of the others are added to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -109,7 +109,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 def sentinel_history(folder: RunFolder) -> list[float]:
     """Return the sentinel's p50 (us) in the latest other runs, and in reference runs, on this run's class of machine.
 
-    Runs are in order of their start. A run without the lab's own servers has another sentinel: the two never mix.
+    Runs are in order of their start. Only runs with the same kind of sentinel (the lab's own server or not) count.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -207,7 +207,7 @@ class Written:
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write the figures of all runs below `roots` over a data set at `output`. Raises PlanError for other content."""
+    """Write the figures of all runs below `roots` to `output`. Raises PlanError if anything but a data set is there."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")

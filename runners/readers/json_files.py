@@ -52,7 +52,7 @@ def _objects(text: str) -> Iterator[Json]:
 
 
 def _at(content: object, path: str) -> Any:
-    """Return the value at a path of names separated by `/`; None where there is none."""
+    """Return the value at a path of names separated by `/`; None if there is no value."""
     for name in path.split("/") if path else ():
         content = content.get(name) if isinstance(content, Mapping) else None
     return content
@@ -68,7 +68,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts at a path by name: '' for a single number; for `prefix*`, the rest of each name with it."""
+    """Return the counts at a path by name: '' for a single number; for `prefix*`, the names without the prefix."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], _part(content, folder)

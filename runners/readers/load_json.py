@@ -66,7 +66,7 @@ class LoadReport:
 
     @property
     def completed(self) -> int:
-        """The number of complete responses, including those of the warm-up."""
+        """The number of complete responses, in the warm-up and after it."""
         requests = _section(self.document, "requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 

@@ -83,7 +83,7 @@ class Output:
 
     @property
     def tool(self) -> str | None:
-        """The tool that the index names, else the tool that prints this layout (wrk2 for truepace's too), else None."""
+        """The tool that the index names, else the tool that prints such an output; None if neither is known."""
         return self.entry.tool or self.report.tool
 
     @property

@@ -102,7 +102,7 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate from the text above or the file's name; None if the output has one or contradicts it."""
+    """Return the offered rate in the text above or the file's name; None if the output has a rate or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -145,7 +145,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above a table; above an output, the nearest with its threads and connections, or None.
+    """Return the nearest command above an output; unless the output is a table, threads and connections must agree.
 
     Above a heading, only a command of wrk counts: one without a rate and with the output's duration.
     """
@@ -162,7 +162,7 @@ def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine 
 
 
 def _of_one_tool(outputs: Sequence[Output]) -> Sequence[Output]:
-    """Return a document's outputs; those of unknown tool get wrk or wrk2 if the others name only one of these."""
+    """Return a document's outputs; if they name only one of wrk and wrk2, outputs of unknown tool get that one."""
     known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
     tool = known.pop() if len(known) == 1 else None
     return [replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs]

@@ -40,7 +40,7 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return the columns, each with its table's first line (index); the lines, emptied where tables are; problems."""
+    """Return each column with the index of its table's first line, all lines with those of tables emptied, problems."""
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)

@@ -23,7 +23,7 @@ def published_names() -> list[str]:
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a published file; `@20000` after its name selects those with that offered rate.
+    """Return the outputs of a published file; `NAME@20000` selects its outputs at that offered rate.
 
     Raises ReadError, which lists the names, for an unknown name.
     """
@@ -43,7 +43,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return a name's only output, with a missing command made from the index. Raises ReadError for none or several."""
+    """Return the only output under a name; the index gives a missing command. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(

@@ -80,7 +80,7 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: if it is no sweep, not profiled and no preparing load."""
+    """Return whether an archive keeps a step's histograms: not those of rate sweeps, preparing or profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 

@@ -145,7 +145,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: shares of the weight in stacks that hold a frame, with bounds, and that end in it."""
+    """Return the `frames` frame: for each frame the share of stacks that hold it, with bounds, and that end in it."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -252,7 +252,7 @@ class Batches:
         return min(self.samples, independent) if math.isfinite(independent) else self.samples
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of the share of `part`, at least that of independent samples."""
+        """Return the variance of the share of `part`; it is never below the variance of independent samples."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 

@@ -38,7 +38,7 @@ def _is_count(name: str) -> bool:
 
 
 def group_of(match: re.Match[str]) -> str:
-    """Return the regular expression that reads a figure, a group of its name; `match[1]`: its name in the pattern."""
+    """Return a named group of a regular expression for the figure whose name `match` found in angle brackets."""
     name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
         text = _COUNT
@@ -232,7 +232,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return ab's number of responses of another length if most of them lack their body; 0 if just lengths vary."""
+    """Return ab's number of responses of another length if most of their bodies are missing; 0 if only lengths vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

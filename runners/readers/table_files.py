@@ -19,7 +19,7 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """Names of the columns in a tool's table of requests, one a row; an empty name where the tool has no such column.
+    """Names of the columns in a tool's table with a row per request; an empty name if the tool has no such column.
 
     `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each value of column `label` makes an output.
     Only rows whose column `only[0]` holds `only[1]` count.
@@ -80,7 +80,7 @@ def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
 
 
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output in row `Aggregated` of Locust's …_stats.csv, else one per row; percentiles up to the maximum."""
+    """Yield the output in row `Aggregated` of Locust's …_stats.csv, or in each row; percentiles end at the maximum."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
     for row in operations:

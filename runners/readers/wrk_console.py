@@ -88,7 +88,7 @@ class _Builder:
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output, for this one already has such a part or is past it."""
+        """Return whether a line begins another output because this one already has that part or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":

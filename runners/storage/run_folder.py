@@ -268,7 +268,7 @@ def given_up(
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run: rename it and remove its manifest first, so that the rest of a removal cut short is no run."""
+    """Remove a run; rename it and remove its manifest first, so that a removal cut short leaves no broken run."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()

@@ -48,7 +48,7 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is its first line, of JSON.
 
-    `left_out`: what can't be measured of a server that is not the lab's. `categories`: patterns of frames by category.
+    `left_out`: what can't be measured as the server is not the lab's own. `categories`: patterns of frames by category.
     """
 
     command: tuple[str, ...] = ()
@@ -339,7 +339,7 @@ _EMPTY = StepRecord()
 
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return `record` with every field that is not at its default in one of `known`; of several, the last counts."""
+    """Return `record`, overlaid with the fields of `known` that are not at their defaults; later records override."""
     changed = {
         name: value
         for other in known

@@ -73,7 +73,7 @@ class StepFolder:
     empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
-        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
+        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): lines `frame;frame;frame count`."""
         return self.path / f"{event}.collapsed"
 
     def frame(self, name: str) -> Path:

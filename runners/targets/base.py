@@ -22,7 +22,7 @@ EXIT_CODE_S = 10.0
 class Target(Protocol):
     """A server under test, which was ready when the object was made.
 
-    `pids`: the processes that the lab started, none where the server ran already. `data`: the folder of its store.
+    `pids`: the processes that the lab started, none if the server ran already. `data`: the folder of the store.
     """
 
     @property

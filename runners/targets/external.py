@@ -34,7 +34,7 @@ _END_S = 0.2
 class RunningTarget:
     """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
 
-    `pprof_url`: where a Go server gives its own profile.
+    `pprof_url`: the URL of a Go server's own profile; else empty.
     """
 
     child: Child | None = None
@@ -271,7 +271,7 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
 
 
 def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """Return the present description under another name; its scripts and bodies stay where they are."""
+    """Return the present description under another name, with absolute paths of its scripts and bodies."""
     given = msgspec.to_builtins(file.target) | {"name": name}
     described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
     for workload in described["workloads"].values():

@@ -113,7 +113,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return how far Maven is by what it has printed: the number of its module, or of fetched files."""
+    """Return how far Maven is, in words, from what it has printed: the number of its module and of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:

@@ -328,7 +328,7 @@ class Activity:
 
 
 def _device(data: Path) -> str | None:
-    """Return the path of the kernel's counters for the disk that holds a folder; None if it has none."""
+    """Return the path of the kernel's counters for the disk that holds a folder; None if the kernel has none."""
     with contextlib.suppress(OSError):
         device = data.stat().st_dev
         counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"

@@ -215,7 +215,7 @@ class TcpWatch(Happening):
             self._before = self._counted()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a record of the increments since `begin`; empty where the kernel keeps no such counters."""
+        """Return a record of the increments since `begin`; without any if the kernel keeps no such counters."""
         before = self._before or {}
         gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
         return StepRecord(loop=replace(self._about, tcp=gained))

@@ -80,7 +80,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return cores for the server and for the generator, apart; None for both with one core, or without taskset."""
+    """Return different cores for server and generator; (None, None) if there is one core or no taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None

@@ -177,7 +177,7 @@ def collapse(timed: Path, event: str, out: Path) -> None:
 
 
 def write_collapsed(weights: Counter[str], out: Path) -> None:
-    """Write stacks with their weights: `stack weight` a line."""
+    """Write stacks with their weights, as lines `stack weight`."""
     out.write_text("".join(f"{stack} {weight}\n" for stack, weight in weights.items()), encoding="utf-8")
 
 

@@ -39,7 +39,7 @@ LOG = "sampler.log"
 
 
 class Sampler(Protocol):
-    """A profiler of one server: it records several events of a JVM, else CPU time alone."""
+    """A profiler of one server: it records several events of a JVM, and only CPU time of any other server."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
         """Begin to record. Raises MeasureError if the profiler or the kernel refuses."""

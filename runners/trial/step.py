@@ -42,7 +42,7 @@ class Instrument:
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy from the server's logs the lines that are written while the body runs."""
+    """Copy what is written to logs (the keys) while the body runs into files (the values)."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():

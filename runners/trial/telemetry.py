@@ -103,7 +103,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes write no more; return the seconds waited, None if `bound_s` was too short."""
+    """Wait until the server's processes write no more; return the seconds until then, None if over `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

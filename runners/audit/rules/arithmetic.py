@@ -117,7 +117,7 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
     """Return the least and the greatest mean that percentiles (0..1, microseconds) and a maximum, if known, allow.
 
-    Responses between two percentiles took at least the time at the lower, and at most the time at the upper percentile.
+    Responses between two percentiles took at least the time at the lower and at most the time at the upper percentile.
     """
     least = most = level = below = 0.0
     for next_level, value in sorted(rows):
