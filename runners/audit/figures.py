@@ -157,7 +157,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of samples of the percentiles, and whether it was counted, not estimated from the rate."""
+    """Return how many samples the percentiles rest on (None: unknown), and whether that was counted, not estimated."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True

@@ -80,7 +80,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: start, end (us since 1970) and CPU time of the generator; `shares`: of each of several ones."""
+    """How a load ended: the generator's start, end (us since 1970), CPU time; `shares`: one per sharing generator."""
 
     command: tuple[str, ...]
     exit_code: int

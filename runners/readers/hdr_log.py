@@ -62,7 +62,7 @@ class Interval:
 class HdrLog:
     """The intervals of a log. `start_unix_s`: None without a wall clock; `torn`: a message on a cut last line.
 
-    `unit_stated`: whether the log names the unit of its values; else they are read as microseconds.
+    `unit_stated`: whether the log names the unit of its values; if not, the values are read as microseconds.
     """
 
     intervals: tuple[Interval, ...]

@@ -119,7 +119,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs of a tool's table, columns in any order; None if unknown. Raises csv.Error if damaged."""
+    """Return the outputs in a tool's table, columns in any order; None for other text. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)

@@ -112,7 +112,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Keep an unknown line; return False once there are too many for the output to go on."""
+        """Keep an unknown line; return False once so many are kept that the output must have ended."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING

@@ -207,7 +207,7 @@ def console_step(path: Path) -> StepFolder | None:
 
 
 def runs(root: Path) -> list[RunFolder]:
-    """Return all run folders under `root`, oldest first by name."""
+    """Return all run folders directly below `root`, sorted by name (experiment, then start)."""
     return [RunFolder(manifest.parent) for manifest in sorted(root.glob("*/manifest.json"))]
 
 

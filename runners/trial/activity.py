@@ -86,7 +86,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class _Other:
-    """Another process than the load's: its CPU time when first and when last read, and its name once it has worked."""
+    """A process outside of the load: its CPU time at the first and last reading, and its name once it has worked."""
 
     first_ns: int
     last_ns: int
@@ -274,7 +274,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return the CPU time of other processes by name since the sampling began, ended ones included."""
+        """Return the CPU time (ns) since the sampling began of processes outside of the load, by name, also if ended."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:

@@ -47,7 +47,7 @@ def _match(path: str, pattern: str) -> str | None:
 
 
 def virtualised() -> str | None:
-    """Return the hypervisor, `yes` when there is one without a name, None on bare metal or when unknown."""
+    """Return the hypervisor's name, `yes` if it has none; None on bare metal or if that is unknown."""
     if "hypervisor" in (_text("/proc/cpuinfo") or ""):
         return _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
     return None
@@ -104,7 +104,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`. `fatal`: without it the main job can't run."""
+    """One line of `lab doctor`; `found` None: not on this machine. `fatal`: the lab can't measure without it."""
 
     name: str
     found: str | None

@@ -46,7 +46,7 @@ class Sampler(Protocol):
 
     def stop(self, folder: StepFolder) -> None: ...
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError."""
+        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
@@ -244,7 +244,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
 
 
 def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the collapsed stacks of CPU time; return the profile's record."""
+    """Write the stacks of CPU time with their counts, as collapsed stacks; return the profile's record."""
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

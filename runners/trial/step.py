@@ -53,7 +53,7 @@ def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """Counters of one of the servers that share a load, read before and after it."""
+    """Counters of one of the servers that share a load, read before and after the load."""
 
     def __init__(self, server: Target) -> None:
         self._server = server

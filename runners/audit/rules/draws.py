@@ -106,7 +106,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Absent keys (in words) that explain an error count; `chance`: that a draw hits one, `accident`: of a false fit."""
+    """Absent keys (in words) that explain an error count; `chance`: that a draw hits one; `accident`: it is luck."""
 
     absent: str
     chance: float
