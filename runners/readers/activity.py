@@ -1,6 +1,6 @@
 """Readers of what happened during a load: JVM log, flight recording, samples of threads and machine, core stalls.
 
-Times are seconds from `start_unix_us`, the start of the recorded window. Rows more than `elapsed_s` later are left out.
+Times are seconds from `start_unix_us`, where the recorded window of `elapsed_s` starts. Rows outside it are left out.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return the CPU time (ns) since the sampling began of processes outside of the load, by name, also if ended."""
+        """Return the CPU time (ns) since the sampling began of processes outside of the load, ended or not, by name."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
