@@ -21,7 +21,7 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the rules with selected codes (all by default) that are not ignored; `RAT` stands for all its codes."""
+    """Return the selected rules (default: all) without ignored ones; `RAT` stands for all codes that begin with it."""
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
@@ -52,7 +52,7 @@ LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The findings on one theme in one file; `also` names the themes that have no line of their own."""
+    """The findings on one theme in one file. `also`: in the file's last digest, the milder themes without a digest."""
 
     theme: str
     remarks: tuple[Remark, ...]
@@ -68,7 +68,7 @@ class Digest:
 
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """All places in the file of each rule's findings, by code, the code of the worst finding first."""
+        """The places of each rule's findings in the file, by code; the code of the worst finding comes first."""
         places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
             where = remark.output.place.removeprefix(f"{remark.output.path}:")
@@ -97,7 +97,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The findings without notes by file and theme, a file's gravest theme first; at most MOST_LINES a file."""
+        """A digest for each file and theme with an error or warning, gravest first; at most MOST_LINES per file."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -118,7 +118,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule with findings, the number of outputs with any, and of findings; gravest and most frequent first."""
+        """Each rule with findings, its number of outputs and its number of findings; gravest, most frequent first."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
@@ -182,7 +182,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield each output that an earlier file has too, with the output there."""
+    """Yield each output that repeats an output of an earlier file, and that earlier output."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

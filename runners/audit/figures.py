@@ -31,7 +31,7 @@ def finite(value: float | None) -> float | None:
 
 
 def at(output: Output, level: float) -> float | None:
-    """Return the latency in microseconds at a level (0..1); None where it is not known or not finite."""
+    """Return the latency in microseconds at a level (0..1); None if it is not known or not finite."""
     return finite(output.report.latencies.at(level))
 
 
@@ -56,7 +56,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Return whether an output's elapsed time is impossibly short for its run, so that it proves no rate."""
+    """Return whether a run under half as long as planned has a response over twice as long as it, or an absurd rate."""
     elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
@@ -94,14 +94,14 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the achieved rate over the planned duration: Requests/sec also counts the wait for the last responses."""
+    """Return the greater of Requests/sec, which includes the wait for the last responses, and requests / duration."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall in seconds, the length of a stop that would explain it; None if it is not known."""
+    """Return the shortfall as seconds of the run, (1 - achieved / offered) * duration; None if it is not known."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -125,7 +125,7 @@ def left_out(output: Output) -> int | None:
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether requests waited for about as long as the shortfall, as they do in a queue that grows."""
+    """Return whether the longest wait is about as long as the shortfall (`lost_s`), as in a queue that grows."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output):
         return False
@@ -157,7 +157,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of samples of the percentiles, and whether it was counted, not estimated from the rate."""
+    """Return how many samples the percentiles rest on (None: unknown), and whether that was counted, not estimated."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -172,7 +172,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Return an estimate of the connections without any response; wrk2 counts each at every check, 2 s apart."""
+    """Return an estimate of the number of connections without any response; wrk2 counts each once per check (2 s)."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0

@@ -1,4 +1,4 @@
-"""An audit as text (one line a theme and document, as compilers print them), JSON and GitHub annotations."""
+"""An audit as text (a line for each theme of a document, as compilers print), JSON and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 
 
 def as_text(audit: Audit) -> str:
-    """Return an audit as text: a line a document and theme, gravest first, then unknowns, rules and the summary."""
+    """Return an audit as text: a line for each document and theme, gravest first, then unknowns, rules, summary."""
     unknown = words.listed(UNKNOWN)
     lines = [
         *_short_lines(audit),
@@ -50,7 +50,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line for each document and theme; the highest achieved rate is in the line on load, else in its own."""
+    """Yield a line per document and theme; the highest achieved rate is in the line on load, else in an extra line."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst
@@ -103,7 +103,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a report's JSON: each operation's highest rate that was achieved without errors, and outputs above it."""
+    """Return a report's JSON: the highest rate that each operation achieved without errors, and outputs above it."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))

@@ -30,7 +30,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A finding of a rule in one output; the worst has the largest `size`. `severity`: None for the rule's own."""
+    """A rule's finding in one output; the worst has the largest `size`. `severity` None: the rule's severity."""
 
     output: Output
     text: str
@@ -53,7 +53,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator: a function that yields findings in an output or, `of_group`, in a report becomes a rule."""
+    """Return a decorator that makes a rule of a function from an output (`of_group`: a report) to its findings."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

@@ -20,7 +20,7 @@ from runners.toolchain.tools import shown
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
-#: Exit code of truepace after a load that came to its end, in which requests failed or were never sent.
+#: Exit code of truepace after a load that came to its end although requests failed or were never sent.
 FELL_SHORT = 4
 _FINISH_S = 10.0
 
@@ -43,9 +43,9 @@ class LoadSpec:
     """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then a bound.
 
     `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
-    seconds, goes to one of them, in an order that `seed` determines. `rate_rps` is then the sum over all, `connections`
-    the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean. `share` (2, 3):
-    it is the second of three generators that share the load. `cpus`: the cores that the generator is bound to.
+    seconds, goes to one target, in an order that `seed` determines. `rate_rps` is then the sum over all targets, and
+    `connections` the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean.
+    `share` (2, 3): this is the second of three generators that share the load. `cpus`: the generator's cores.
     """
 
     url: str
@@ -80,7 +80,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: start and end of the process (us since 1970), its CPU time, and generators that shared it."""
+    """How a load ended: the generator's start, end (us since 1970), CPU time; `shares`: one per sharing generator."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -106,9 +106,9 @@ def run_load(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run the generator to its end; its raw output goes into `folder`. Raises MeasureError when it refuses the load.
+    """Run a generator to its end, with its raw output in `folder`. Raises MeasureError if it refuses the load.
 
-    `tick(generator_pid, elapsed_s)` is called once a second; when it returns False the load is stopped early.
+    `tick(generator_pid, elapsed_s)` is called once a second; if it returns False, the load is stopped early.
     """
     command = pinned(generator.command(spec, folder), spec.cpus)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()
@@ -141,8 +141,8 @@ def run_load(
     return LoadOutcome(tuple(command), code, started_unix_us, ended_unix_us, stopped_early, cpu_s)
 
 
-#: Far above what a connection achieves, so that it waits for its responses as in a closed loop. Only the achieved rate
-#: of such a run means anything.
+#: A rate far above what connections achieve, so that wrk2 sends as in a closed loop. Only the achieved rate of such a
+#: run means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _OURS = "use the lab's own generator"
 
@@ -221,7 +221,7 @@ class Truepace:
 
 @dataclass(frozen=True, slots=True)
 class Wrk2:
-    """wrk2, where it is found. It takes whole seconds and whole rates, and warms up by itself."""
+    """wrk2. It takes whole seconds and whole rates, and calibrates itself before it records."""
 
     path: Path
     version: str
@@ -240,7 +240,7 @@ class Wrk2:
 
 @dataclass(frozen=True, slots=True)
 class Wrk:
-    """The closed-loop wrk, where it is found. It has no rate, takes whole seconds, and records from the first on."""
+    """The closed-loop wrk. It has no rate, takes whole seconds, and records from the first request on."""
 
     path: Path
     version: str

@@ -29,7 +29,7 @@ def usable_cpus() -> list[int]:
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
     """Let a process's compiler threads run on every core that this process may use, while the body runs.
 
-    A process that has just begun is given up to `await_s` to start them. Other threads stay pinned.
+    `await_s`: how long to wait until a process that has just begun has such threads. Other threads stay pinned.
     """
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
@@ -76,9 +76,9 @@ def _text(path: Path) -> str:
 
 @contextlib.contextmanager
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> Iterator[str]:
-    """Put each server's processes into their own CPU group while the body runs; yield "equal", or why that failed.
+    """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: processes by name. Afterwards the processes are where they were, and the groups are gone.
+    `servers`: pids by server name. Afterwards the processes are where they were, and the groups are gone.
     """
     folder, weight, usual = root / "cpu", "cpu.shares", "1024"
     if "cpu" in _text(root / "cgroup.subtree_control").split():
@@ -107,7 +107,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
 
 
 def _remove(folder: Path, groups: list[Path]) -> None:
-    """Move the processes of the groups back into the folder's own, and remove the groups."""
+    """Move the processes of the groups into the parent group `folder`, and remove the groups."""
     for group in groups:
         for pid in _text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile

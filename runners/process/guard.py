@@ -59,7 +59,7 @@ def _kill_orphans() -> None:
 
 
 def _guard(lab: socket.socket) -> None:
-    """Start the child that the order names, wait for its end or the lab's, and leave no process behind."""
+    """Start the child that the order names, wait until the child or the lab ends, and leave no process behind."""
     os.setpgid(0, 0)
     with lab.makefile("r", encoding="ascii") as reading:
         order = json.loads(reading.readline())

@@ -77,7 +77,7 @@ class Child:
         return bool(select.select([self._lab_end], [], [], timeout_s)[0])
 
     def _line(self) -> bytes:
-        """Return the guard's next line, empty when it has gone."""
+        """Return the guard's next line; empty if the guard has gone."""
         while b"\n" not in self._received:
             more = b""
             with contextlib.suppress(ConnectionResetError):
@@ -89,7 +89,7 @@ class Child:
         return line
 
     def wait_up_to(self, timeout_s: float | None) -> bool:
-        """Return whether the process has ended within `timeout_s` (None: no limit). Nothing polls meanwhile."""
+        """Wait up to `timeout_s` (None: no limit), without polling; return whether the process has ended."""
         if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
@@ -101,17 +101,17 @@ class Child:
 
     @property
     def stdout(self) -> IO[bytes]:
-        """The child's standard output, when it was started with a pipe."""
+        """The child's standard output; only for a child that was started with a pipe."""
         assert self._stdout is not None
         return self._stdout
 
     def poll(self) -> int | None:
-        """Return the exit code (128 + signal when killed), or None while it runs."""
+        """Return the exit code (128 + signal if killed); None while the process runs."""
         self.wait_up_to(0)
         return self._code
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the end; return the exit code. Raises subprocess.TimeoutExpired."""
+        """Wait for the end of the process; return its exit code. Raises subprocess.TimeoutExpired after `timeout_s`."""
         self.wait_up_to(timeout_s)
         if self._code is None:
             raise subprocess.TimeoutExpired(self.command, timeout_s or 0.0)
@@ -119,7 +119,7 @@ class Child:
 
     @property
     def cpu_s(self) -> float | None:
-        """Processor time of the process and of all that it started, in seconds, once it has ended."""
+        """CPU seconds of the process and of all that it started; None until it has ended."""
         self.wait_up_to(0)
         return self._cpu_s
 
@@ -163,7 +163,7 @@ def start(
     directory: Path = ROOT,
     stop_signal: str = "SIGTERM",
 ) -> Child:
-    """Start `command` under a guard, in the project's folder or another. Raises ToolError when it can't be started."""
+    """Start `command` under a guard, by default in the project's folder. Raises ToolError if it can't be started."""
     order = {
         "command": list(command), "directory": str(directory), "environment": dict(os.environ if env is None else env),
         "grace_s": grace_s, "stop_signal": stop_signal,
@@ -193,7 +193,7 @@ def finished(
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` under a guard to its end, in the current folder; return its exit code and its output.
 
-    Raises ToolError where it can't be started, subprocess.TimeoutExpired where it takes longer.
+    Raises ToolError if it can't be started, subprocess.TimeoutExpired if it takes longer than `timeout_s`.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = start(command, stdout=out, stderr=err, env=env, directory=Path.cwd())
@@ -278,7 +278,7 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the children of a process from the lists of its threads, without a look at all processes."""
+    """Return the children of a process from the kernel's list for each of its threads, not from all processes."""
     try:
         lists = [thread / "children" for thread in Path(f"/proc/{pid}/task").iterdir()]
         return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
@@ -289,13 +289,13 @@ def _children(pid: int) -> list[int]:
 
 
 class ProcessClock:
-    """The processor time of processes and of all that they start; of those that have ended as of the last reading."""
+    """The CPU time of processes and of all that they start; an ended process counts as at the last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self.roots, self._used_s = tuple(roots), dict[int, float]()
 
     def read_s(self) -> float | None:
-        """Return processor seconds so far; None where there is no process to read."""
+        """Return CPU seconds so far; None if no process has been read."""
         for pid in tree(self.roots):
             if (used_ns := cpu_time_ns(pid)) is not None:
                 self._used_s[pid] = used_ns / 1e9
@@ -303,7 +303,7 @@ class ProcessClock:
 
 
 def cpu_time_ns(pid: int) -> int | None:
-    """Return the CPU time (ns) of a process since its start; None where it has ended."""
+    """Return the CPU time (ns) of a process since its start; None if the process has ended."""
     with contextlib.suppress(OSError):
         return time.clock_gettime_ns((~pid << _CLOCK_BITS) | _CPU_CLOCK)
     return None
@@ -315,7 +315,7 @@ _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MUL
 def activity(roots: Collection[int]) -> dict[str, int | None]:
     """Return the numbers of context switches and of read and write calls of processes and their descendants.
 
-    They are summed over living threads, without recv and send; None for a number that /proc does not have.
+    The numbers are sums over living threads; recv and send don't count. None for a number that /proc does not have.
     """
     counters = Counter[str]()
     for pid in tree(roots):

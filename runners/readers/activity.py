@@ -1,6 +1,6 @@
 """Readers of what happened during a load: JVM log, flight recording, samples of threads and machine, core stalls.
 
-Times are seconds from the start of the recorded window (`start_unix_us`); rows outside its `elapsed_s` are left out.
+Times are seconds from `start_unix_us`, where the recorded window of `elapsed_s` starts. Rows outside it are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROCESS = "process "
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` frame. A cut last line is left out; any other broken line raises ReadError."""
+    """Return the `activity` frame of samples in JSON lines. Raises ReadError for a broken line other than the last."""
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
     return _within(table, table["length_s"], elapsed_s)
@@ -41,7 +41,7 @@ def _within(table: pd.DataFrame, length_s: pd.Series[float], elapsed_s: float | 
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return samples, one JSON line each. A cut last line is left out; any other broken line raises ReadError."""
+    """Return the samples in JSON lines, without a cut last line. Raises ReadError for any other broken line."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -97,7 +97,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame of a recording's JSON, without unknown kinds. Raises ReadError for any other file."""
+    """Return the `events` frame of a flight recording's JSON, of types in KINDS. Raises ReadError for another file."""
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
@@ -151,7 +151,7 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second one.
+    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second sample.
 
     A cut last line is left out; any other broken line raises ReadError.
     """
@@ -178,9 +178,9 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The late wake-ups of the stall witness, core after core: `cpu`, `woke_ns` (CLOCK_MONOTONIC) and `late_ns`.
+    """The late wake-ups of the stall witness: core (`cpu`), time (`woke_ns`, CLOCK_MONOTONIC) and delay (`late_ns`).
 
-    `moments`: begin and end of its watch by CLOCK_MONOTONIC and wall clock (ns); `used_ns`: its own CPU time by core.
+    `moments`: CLOCK_MONOTONIC and wall clock (ns) at begin and end. `used_ns`: CPU time of the witness by core.
     """
 
     moments: tuple[tuple[int, int], tuple[int, int]]

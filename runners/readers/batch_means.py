@@ -28,7 +28,7 @@ class Variance:
 
     @property
     def raised_by(self) -> float:
-        """The variance's factor that turns a normal 95 % interval into a t interval: (t / normal quantile) squared."""
+        """The factor for `value` that makes a normal 95 % interval as wide as a t interval: (t / normal quantile)^2."""
         return _raised(self.degrees)
 
 
@@ -38,11 +38,11 @@ def _raised(degrees: float) -> float:
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of a statistic from its batches' influences in time order, shape (batches,), sum 0.
+    """Estimate the variance of a statistic from the influence of each batch on it, in time order; influences sum to 0.
 
-    `neighbours`: the covariance of consecutive batches is added (W. K. Newey and K. D. West, 1987, Econometrica 55,
-    with one lag and full weight), corrected for its bias because the influences' sum is 0 (F. H. C. Marriott and J. A.
-    Pope, 1954, Biometrika 41).
+    It is b / (b - 1) times the sum of the squared influences of b batches. `neighbours`: with the covariance of
+    consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag, full weight), corrected for the
+    bias of influences that sum to 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
@@ -66,7 +66,7 @@ def mean_variance(values: Floats) -> Variance:
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate the variance of a statistic by the jackknife; `left_out[i]` is its estimate without batch i.
+    """Estimate the variance of a statistic by the jackknife; `left_out[i]` is the statistic without batch i.
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; of percentiles: J. Shao and C. F. J. Wu, 1989, same journal 17.
     """
@@ -74,7 +74,7 @@ def jackknife_variance(left_out: Floats) -> Variance:
 
 
 def _degrees(count: int, squares: float, fourths: float) -> float:
-    """Return a variance's degrees of freedom from the sums of squares and fourth powers: few if few batches dominate.
+    """Return the degrees of freedom of a variance from the sums of squares and of fourth powers of `count` influences.
 
     B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68.
     """

@@ -39,14 +39,14 @@ class CommandLine:
 
     @property
     def tool(self) -> str:
-        """The program's file name, `truepace` for its former name too; a binary called `wrk` may be wrk2."""
+        """The program's file name, with `truepace` in place of its former name. A binary called `wrk` may be wrk2."""
         return self.program.rpartition("/")[2].replace(FORMER_NAME, "truepace")
 
 
 def find_command(line: str) -> CommandLine | None:
     """Return the first command of wrk, wrk2 or truepace on a line of a terminal or of Markdown; None without one.
 
-    A command has a flag, and an address or a script; prose that only names a tool has none.
+    A command has a flag, and an address or a script; prose that only names a tool is no command.
     """
     for match in (_COMMAND.search(part) for text in (*_SPAN.findall(line), line) for part in _NEXT.split(text)):
         command = parse_command(match["command"].strip()) if match else None
@@ -93,7 +93,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return a word's flag, short where that form is known, and the value inside the word; None for what is absent."""
+    """Return the flag that a word begins with (short if known), and the value in the same word; None if absent."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

@@ -68,13 +68,13 @@ class Latencies:
 
     @property
     def count(self) -> int | None:
-        """Number of recorded samples, where the output tells it."""
+        """The number of recorded samples; None if the output does not tell it."""
         if self.footer and self.footer.total_count is not None:
             return self.footer.total_count
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return microseconds at a percentile (0..1): its printed row's, else the spectrum's next row's, else None."""
+        """Return the latency (us) at a percentile (0..1): of its row, else of the spectrum's next row, else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -99,10 +99,10 @@ class ConsoleReport:
 
     `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
     wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `calibrations_us` are the mean latencies of wrk2's calibration by thread. `operation`: the measured operation, where
-    a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None if a tool does not
-    say. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
-    `diagnostics`: lines inside the output that belong to no known part of it.
+    `calibrations_us` are the mean latencies of each thread in wrk2's calibration. `operation`: the measured operation,
+    if a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None if a tool does
+    not say. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
+    `diagnostics`: lines inside the output that the lab does not know.
     """
 
     tool: str | None = None
@@ -135,17 +135,17 @@ class ConsoleReport:
 
     @property
     def rate_rps(self) -> float | None:
-        """The offered rate, where the command line is known and names one."""
+        """The offered rate in the command line; None if the command line is unknown or names no rate."""
         return self.command.rate_rps if self.command else None
 
     @property
     def errors(self) -> int:
-        """The number of responses other than 2xx and 3xx; 0 if it was not printed, for tools print no 0."""
+        """The number of responses other than 2xx and 3xx; 0 if no number was printed, for tools print no 0."""
         return self.non_2xx or 0
 
     @property
     def max_us(self) -> float | None:
-        """The largest recorded latency: the 100 % row, else the spectrum's last row, else the table's maximum."""
+        """The largest latency (us): of row 100 %, else of the spectrum's last row, else of the table Thread Stats."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 
@@ -166,7 +166,7 @@ class ConsoleReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame, without bounds, for a console shows no samples."""
+        """Return the `percentiles` frame; the bounds are NaN, for a console shows no samples."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}
@@ -184,7 +184,7 @@ class ConsoleReport:
         return frame("percentiles", rows)
 
     def summary_frame(self) -> pd.DataFrame:
-        """Return the `summary` frame; what no console shows (censored requests, lag) is missing."""
+        """Return the `summary` frame; figures that no console shows (censored requests, lag) are NaN."""
         counted = self.requests is not None  # the tools print errors only where there are any
         errors = self.socket_errors or (SocketErrors() if counted else None)
         row = {

@@ -1,6 +1,6 @@
-"""The headings above an output, and the offered rate that a line above it or a file's name gives.
+"""The headings above an output, and the offered rate that a line above the output or the file's name gives.
 
-Rates are recognised by numbers and units, in any language. A command line's rate comes first, a file's name last.
+Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
-    """Return the offered rate in a file's name: `get18000.txt`, `t4_c500_R22000.txt`, `put-3500rps.txt`, `get-50k`.
+    """Return the offered rate in a file's name, as `get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`; None without.
 
-    A bare number counts only if it is round, stands alone, is not `url`'s port, and fits the achieved rate.
+    A number without a unit counts only if it is round, stands alone, is not the port in `url`, and is `plausible`.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
@@ -92,7 +92,7 @@ def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Sta
 
 
 def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
-    """Return whether a run may have been offered a rate, which it can't have exceeded by more than 2 %."""
+    """Return whether a rate can be a run's offered rate: the achieved rate, if known, exceeds it by at most 2 %."""
     return rate_rps > 0 and (achieved_rps is None or achieved_rps <= BEYOND * rate_rps)
 
 
@@ -103,10 +103,10 @@ def stated(
     achieved_rps: float | None = None,
     trail: Sequence[str] = (),
 ) -> Stated | None:
-    """Return the offered rate, or one for each column, from the nearest line above that states a plausible one.
+    """Return the offered rates, one for each column, from the nearest line above that states plausible ones; else None.
 
-    Commands are searched first, then headings, labels and sentences. A script called with two numbers counts if the
-    first one is the output's own duration in seconds; the second one is the rate.
+    Commands are searched first, then headings, short lines and sentences. A call of a script with two numbers counts if
+    the first number is the output's duration in seconds; the second number is then the rate.
     """
     near = above[-REACH_LINES:]
     last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)

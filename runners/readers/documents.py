@@ -94,7 +94,7 @@ def read_document(path: Path) -> Document:
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Yield lines without HTML tags; the parts of a line that a tag such as `<br>` splits have the same number."""
+    """Yield lines without HTML tags; if a tag such as `<br>` splits a line, all its parts have the same number."""
     for number, text in enumerate(lines, start=1):
         if "<" not in text and "&" not in text:
             yield Line(number, text, cell)
@@ -130,7 +130,7 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield a cell's source, then its outputs; an output's HTML only where it has no plain text."""
+    """Yield the text of a notebook cell's source, then of its outputs; HTML only if an output has no plain text."""
     outputs = cell.get("outputs")
     values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():
@@ -156,7 +156,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
     """Yield `path` if it is a file, else the files below it that may hold outputs, sorted, without hidden folders.
 
-    Where `instead` returns files for a folder, they are yielded and the folder is not searched.
+    If `instead` returns files for a folder, those files are yielded and the folder is not searched.
     """
     if not path.is_dir():
         yield path

@@ -16,7 +16,7 @@ _NAMES = {"med": "50", "median": "50", "max": "100"}
 
 
 def number(value: object, scale: float = 1.0) -> float | None:
-    """Return a value as a finite number, times `scale`; None for any other value."""
+    """Return a number, or the number in a text, times `scale`; None for other values or if that is not finite."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -33,7 +33,7 @@ def count(value: object) -> int | None:
 
 
 def total(values: Iterable[object]) -> int:
-    """Return the sum of the counts among values."""
+    """Return the sum of those values that are counts (see `count`)."""
     return sum(count(value) or 0 for value in values)
 
 
@@ -46,7 +46,7 @@ def level_of(name: object) -> float | None:
 
 
 def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[float, float]:
-    """Return microseconds by level (0..1), from pairs of a percentile's name and a number; other pairs are left out."""
+    """Return latencies (us) by level (0..1) from pairs of a percentile's name and a time in units of `unit_us`."""
     levels = ((level_of(name), number(value, unit_us)) for name, value in rows)
     return {level: value_us for level, value_us in levels if level is not None and value_us is not None}
 
@@ -66,7 +66,7 @@ def run_of(
     offered_rps: float | None = None,
     **fields: Any,
 ) -> ConsoleReport:
-    """Return a report of a tool's figures; rate or duration follows from the number of requests if not given."""
+    """Return a report; `rows`: us by level (0..1). A missing rate is computed from requests and duration; and so on."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -85,5 +85,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Return the percentiles of LEVELS that at least ENOUGH_BEYOND samples lie beyond, and always 0.5 and 1."""
+    """Return the levels in LEVELS with at least ENOUGH_BEYOND of `samples` samples above, and always 0.5 and 1."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

@@ -62,7 +62,7 @@ class Interval:
 class HdrLog:
     """The intervals of a log. `start_unix_s`: None without a wall clock; `torn`: a message on a cut last line.
 
-    `unit_stated`: whether the log names the unit of its values; else they are read as microseconds.
+    `unit_stated`: whether the log names the unit of its values; if not, the values are read as microseconds.
     """
 
     intervals: tuple[Interval, ...]
@@ -95,7 +95,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """Intervals of response times, service times and censored requests, merged over targets to whole seconds."""
+        """The log's intervals, merged over targets into one for each second and kind (response, service, censored)."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
@@ -129,7 +129,7 @@ class HdrLog:
     def slices_frame(self) -> pd.DataFrame:
         """Return the `slices` frame: responses by tenth of a second and coarse bin; empty if intervals are longer.
 
-        A tenth without a response is a row with a count of 0. The last one may be longer: it has late responses too.
+        A tenth without a response is a row with a count of 0. The last tenth also holds the responses that came later.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -148,7 +148,7 @@ class HdrLog:
         return pd.DataFrame(rows).astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` frame: responses by second and value, censored requests by the time they waited."""
+        """Return the `histograms` frame: responses by second and value; a censored request's value is its wait."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -168,7 +168,7 @@ def untargeted(kind: str) -> str:
 
 
 def read_hdr_log(path: Path) -> HdrLog:
-    """Return a log. Raises ReadError for an undecodable line other than the last, and for a log without intervals."""
+    """Return the log in a file. Raises ReadError for a bad line other than the last, or for a log without intervals."""
     lines = text_of(path, strict=True).splitlines()
     clock_s: dict[str, float] = {}
     units_in_us: float | None = None
@@ -203,14 +203,14 @@ def _unit(comment: str) -> float | None:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a line, at the line's own time stamp; None for any other line or a cut one."""
+    """Return the interval in a line, None for another line; a microsecond has `units_in_us` units of the values."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
-    """Return the seconds to subtract from time stamps to count from the start, as Java's HistogramLogReader does."""
+    """Return the seconds to subtract from time stamps so that they begin at 0, as Java's HistogramLogReader does."""
     if start is None:
         return first
     if base is not None:

@@ -29,11 +29,11 @@ from runners.storage.step_folder import write_json
 _FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
 #: The query whose rows `lab runs` lists.
 RUN_LIST: str = _FORM["queries"]["runs"]
-#: With how many latest runs a sentinel is compared; with all, a campaign's cost would grow with its square.
+#: The number of latest runs with which a sentinel is compared; with all, the cost would grow with their square.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # suffix of tables: the step of each Parquet file
 _ARCHIVED = "_archived"  # suffix of tables: rows of archived runs
-#: Frames that become views, and the generators' consoles; NEEDED ones at once, others when a query names them.
+#: Frames and generators' consoles become views: the frames in NEEDED at once, others when a query names them.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 
@@ -74,7 +74,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders; runs named in `seen` are left out, and the names of the others are added."""
+    """Return the history of run folders without the runs named in `seen`; names of the others are added to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -107,9 +107,9 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the sentinel's p50 (us) in the latest other runs and reference runs on the same class of machine.
+    """Return the sentinel's p50 (us) in the latest other runs, and in reference runs, on this run's class of machine.
 
-    They are in order of their start. Runs without the lab's own servers load another sentinel: the two never mix.
+    Runs are in order of their start. Only runs with the same kind of sentinel (the lab's own server or not) count.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -126,14 +126,14 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return what compared sentinels share: class of machine, whether the lab's own server is loaded, generator."""
+    """Return a run's class of machine, whether its sentinel is the lab's own server, and its generator."""
     generator = (manifest.get("sentinel") or {}).get("generator") or (manifest.get("parameters") or {}).get("generator")
     ours = "server_sources" in (manifest.get("tools") or {})
     return machine_class(manifest.get("machine") or {}), ours, generator or "truepace"
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return a machine's class in words, within which figures compare: processor, cores, memory, virtual or not."""
+    """Return a machine's class: processor, cores, memory, virtual or not. Figures compare within one class only."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"
@@ -207,7 +207,7 @@ class Written:
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write the figures of all runs below `roots`, in place of a data set. Raises PlanError for other content there."""
+    """Write the figures of all runs below `roots` to `output`. Raises PlanError if anything but a data set is there."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")

@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the outputs in a load tool's JSON, or the problem where it is damaged; None for any other text."""
+    """Return the outputs in a load tool's JSON, or a problem if the JSON is damaged; None for any other text."""
     text = text.lstrip("\ufeff")
     by_line = next((read for mark, read in _BY_LINE if mark.match(text[:_PEEK].lstrip())), None)
     try:
@@ -52,7 +52,7 @@ def _objects(text: str) -> Iterator[Json]:
 
 
 def _at(content: object, path: str) -> Any:
-    """Return the value at a path of names separated by `/`; None where there is none."""
+    """Return the value at a path of names separated by `/`; None if there is no value."""
     for name in path.split("/") if path else ():
         content = content.get(name) if isinstance(content, Mapping) else None
     return content
@@ -68,7 +68,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return counts by name at a path, which may end with `prefix*`; a number without a name has an empty one."""
+    """Return the counts at a path by name: '' for a single number; for `prefix*`, the names without the prefix."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], _part(content, folder)
@@ -80,7 +80,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return each figure in `texts` (see `JsonSummary`) as the scaled sum of its terms; None without its first term."""
+    """Return each figure in `texts` (see `JsonSummary`), the scaled sum of its terms; None if the first is missing."""
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))
@@ -124,7 +124,7 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in truepace's report: response times from the intended start, in a closed loop service times."""
+    """Yield the output in truepace's report, with its response times, or in a closed loop with its service times."""
     closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {
@@ -159,7 +159,7 @@ def _k6(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in nighthawk's JSON: result `global` of all workers, its durations as texts in seconds."""
+    """Yield the output in nighthawk's JSON, from its result `global` over all workers; durations are texts (`0.5s`)."""
     results = _list(content.get("results"))
     whole: Json = next((result for result in results if result.get("name") == "global"), {})
     statistics = _list(whole.get("statistics"))
@@ -188,7 +188,7 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
-    """Yield the outputs in k6's `--out json`, one sample a line, which are read as the rows of its `--out csv`."""
+    """Yield the outputs in k6's `--out json`; its lines, a sample each, are read like the rows of k6's `--out csv`."""
     points = ((line.get("metric"), _part(line, "data")) for line in lines)
     return K6.read(
         {**_part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points

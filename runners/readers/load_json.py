@@ -15,7 +15,7 @@ from runners.readers.figures import count, number
 from runners.readers.run import frame
 from runners.storage.step_folder import FORMER_NAME
 
-#: Schemas of our generator and of its reference clients, which write some of its fields.
+#: Schemas of the reports of our generator and of the reference clients, which write some of the fields.
 SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
 LEVEL_NAMES = {
@@ -25,7 +25,7 @@ INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us",
 
 
 def read_load_json(path: Path) -> LoadReport:
-    """Return a report. Raises ReadError when it is no JSON or has a schema that is not known."""
+    """Return the report in a generator's file. Raises ReadError if it is no JSON or has an unknown schema."""
     remedy = "run the step again; the console output may still be read"
     text = text_of(path, remedy)
     try:
@@ -46,13 +46,13 @@ def _section(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """The content of a report; a key that it lacks is a missing value in the frames."""
+    """The content of a generator's report; a key that it lacks is a missing value in the frames."""
 
     document: dict[str, Any]
 
     @property
     def start_unix_us(self) -> int | None:
-        """Wall clock at the start of the recorded window."""
+        """The wall clock (us since 1970) at the start of the recorded window; None if the report has none."""
         return count(self.document.get("start_unix_us"))
 
     @property
@@ -61,12 +61,12 @@ class LoadReport:
 
     @property
     def targets(self) -> dict[str, LoadReport]:
-        """Reports of the targets that shared the schedule, by name; empty where there was one server."""
+        """Reports of the targets that shared the schedule, by name; empty if the load was on one server."""
         return {str(target["name"]): LoadReport(target) for target in self.document.get("targets") or ()}
 
     @property
     def completed(self) -> int:
-        """The number of complete responses, including those of the warm-up."""
+        """The number of complete responses, in the warm-up and after it."""
         requests = _section(self.document, "requests")
         return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
 
@@ -100,7 +100,7 @@ class LoadReport:
         return frame("summary", [row])
 
     def failures_frame(self) -> pd.DataFrame:
-        """Return the `failures` frame, by cause; empty without failures and where the generator names no cause."""
+        """Return the `failures` frame, a row for each cause; empty without failures or if no cause was reported."""
         return frame("failures", self.document.get("failures") or ())
 
     def targets_frame(self) -> pd.DataFrame:
@@ -132,7 +132,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame as the generator computed it, without bounds: those need the log."""
+        """Return the `percentiles` frame as the generator computed it; the bounds, which need the log, are NaN."""
         rows = (
             {
                 "kind": kind,
@@ -149,7 +149,7 @@ class LoadReport:
         return frame("percentiles", rows)
 
     def lateness_frame(self) -> pd.DataFrame:
-        """Return the `lateness` frame: the latest send in each tenth of a second; empty in a closed loop."""
+        """Return the `lateness` frame: the largest send delay in each tenth of a second; empty in a closed loop."""
         rows = (
             {"t_s": interval["t_s"] + tenth / len(lags), "lag_max_us": lag_us}
             for interval in self.document.get("intervals") or ()

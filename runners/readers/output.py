@@ -26,7 +26,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The facts on a file of outputs in its folder's index (see data/published/index.toml) or in its step's record."""
+    """The facts on a file of outputs, from its folder's index (see data/published/index.toml) or its step's record."""
 
     report: str = ""
     command: str = ""
@@ -46,9 +46,9 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a load tool. `report`: what it printed; the properties add facts of command, index and text above.
+    """One output of a load tool. `report`: what it printed; properties add facts from command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: 40 lines at most, up to the last output.
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, up to the output before.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class Output:
 
     @property
     def label(self) -> str:
-        """The operation, or the column in a table or file of several outputs; else empty."""
+        """The operation's name, else e.g. `column 2 of 3` in a table or file of several outputs, else empty."""
         return self.report.operation or (
             f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
         )
@@ -83,7 +83,7 @@ class Output:
 
     @property
     def tool(self) -> str | None:
-        """The tool that the index names, else the one with the output's layout (truepace has wrk2's), else None."""
+        """The tool that the index names, else the tool that prints such an output; None if neither is known."""
         return self.entry.tool or self.report.tool
 
     @property
@@ -127,7 +127,7 @@ class Output:
 
     @property
     def group(self) -> str:
-        """The report that the index names, else the file; rules compare only outputs of one group."""
+        """The name of the report in the index, else of the file; rules compare only outputs of one group."""
         return self.entry.report or str(self.path)
 
 
@@ -141,7 +141,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return the facts on an output's file (without any, an empty entry), and the problem if they can't be read."""
+    """Return the facts on a file of outputs (an empty entry if none are known), and the problem if reading failed."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):

@@ -102,7 +102,7 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate that text above or file name gives; None if the output has a rate or contradicts it."""
+    """Return the offered rate in the text above or the file's name; None if the output has a rate or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or say theirs, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -121,8 +121,8 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     """Return the output's tool; if unknown, wrk or wrk2 by the achieved rate or by Little's law, or None.
 
     In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961).
-    If it is far above the rate, connections waited for a schedule, as in wrk2. If it is far below, requests waited for
-    connections, or wrk added samples that it did not take.
+    A quotient far above the rate shows that connections waited for a schedule, as in wrk2; a quotient far below shows
+    that requests waited for connections, or that wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
     commanded = report.command.connections if report.command else None
@@ -145,7 +145,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the command above an output: the nearest for a table, else the nearest with its threads and connections.
+    """Return the nearest command above an output; unless the output is a table, threads and connections must agree.
 
     Above a heading, only a command of wrk counts: one without a rate and with the output's duration.
     """
@@ -162,7 +162,7 @@ def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine 
 
 
 def _of_one_tool(outputs: Sequence[Output]) -> Sequence[Output]:
-    """Return a document's outputs; those of unknown tool get wrk or wrk2 if the others name only one of these."""
+    """Return a document's outputs; if they name only one of wrk and wrk2, outputs of unknown tool get that one."""
     known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
     tool = known.pop() if len(known) == 1 else None
     return [replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs]

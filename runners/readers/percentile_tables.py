@@ -40,7 +40,7 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return columns with the index of their table's first row, all lines with table lines emptied, and problems."""
+    """Return each column with the index of its table's first line, all lines with those of tables emptied, problems."""
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)
@@ -69,7 +69,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of the table that begins at line `start`, while their levels ascend; empty without a table."""
+    """Return the rows of a table from line `start` on, as long as their levels ascend; empty without a table there."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text

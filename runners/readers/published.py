@@ -23,7 +23,7 @@ def published_names() -> list[str]:
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a published file; `@20000` after its name selects those with that offered rate.
+    """Return the outputs of a published file; `NAME@20000` selects its outputs at that offered rate.
 
     Raises ReadError, which lists the names, for an unknown name.
     """
@@ -36,14 +36,14 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the names of a report's outputs in files whose name holds `part`: `name@rate` where a file has several."""
+    """Return the names of a report's outputs in files with `part` in their name; `name@rate` if a file has several."""
     files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
     outputs = ((name, published_outputs(name)) for name in files)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output under a name, with a command made from the index. Raises ReadError for none or several."""
+    """Return the only output under a name; the index gives a missing command. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -57,13 +57,13 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return pairs of name and known offered rate (requests per second); `treatment` selects one setting's outputs."""
+    """Return (name, offered rate in rps) of each output with a known rate; `treatment`: only that setting's outputs."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """Return by name the outputs of a report's files with exactly one, e.g. `published_of("report-1")`."""
+    """Return by name the outputs of those files of a report that hold one output, e.g. `published_of("report-1")`."""
     own = [name for name in published_names() if name.startswith(f"{report}/")]
     return {name: published(name) for name in own if len(published_outputs(name)) == 1}

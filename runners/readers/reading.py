@@ -80,7 +80,7 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: not of rate sweeps, preparing loads and profiled loads."""
+    """Return whether an archive keeps a step's histograms: not those of rate sweeps, preparing or profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
@@ -125,10 +125,10 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and parts of a tenth
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the requests of each twentieth of a second with the start of its first one, sorted by start and server.
+    """Return requests with the start of the first request in their twentieth of a second, sorted by start and server.
 
-    The last request keeps its start, and so does one whose response came in another tenth of a second than its start:
-    the analysis uses the tenth in which a response came, and blocks of the log's length.
+    The last request keeps its start. So does a request that started and ended in different tenths of a second: the
+    analysis uses the tenth in which a response came, and blocks of the log's length.
     """
     at_s, completed = requests["t_s"], requests["fate"] == "completed"
     came_s = at_s + requests["response_us"].where(completed, 0.0) / 1e6
@@ -142,7 +142,7 @@ def together(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Return a log's intervals with the errors and completed requests that the generator's JSON reports; else NaN."""
+    """Return `intervals` with the errors and completed requests of the same second and kind in `reported`, else NaN."""
     # a second has few rows: pandas would take ten milliseconds to join them
     columns = ("t_s", "kind", "errors", "completed")
     counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}

@@ -38,7 +38,7 @@ _REMEDY = "run the step again"
 class RequestsLog:
     """A log of requests. `torn`: the last block was cut short and is left out.
 
-    `frame`: one row a request in order of intended start, with `slot`, `t_s` (intended start in the window), `target`,
+    `frame`: one row per request, by intended start, with `slot`, `t_s` (intended start in the window), `target`,
     `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing without a
     name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), bytes, `status` and `fate`.
     """
@@ -88,7 +88,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """Return as bytes one log of generators that shared a schedule; their windows began at `start_unix_us`.
+    """Return the bytes of one log with the requests of several generators; their windows began at `start_unix_us`.
 
     Operations are numbered anew over all logs. Raises ReadError as `read_requests_log` does.
     """
@@ -162,7 +162,7 @@ _REFUSED = 400  # from this status on
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Return the `rate_steps` frame from `requests` (see RequestsLog) and the stall witness's `stalls`.
+    """Return the `rate_steps` frame, a row per step of a sweep, from `requests` (see RequestsLog) and a `stalls` frame.
 
     The rests between the steps are left out. A request without a response counts with an infinite response time.
     """

@@ -45,7 +45,7 @@ class Step:
 
     @property
     def saturated(self) -> bool:
-        """Return whether the server achieved less than was offered."""
+        """Whether the server achieved less than was offered."""
         return self.record.saturated
 
     @property
@@ -54,7 +54,7 @@ class Step:
 
     @property
     def subject(self) -> str:
-        """The measured server's name in reports: that of its treatment, else of its engine."""
+        """The measured server's name in reports: its treatment, else its engine."""
         return self.record.treatment or self.engine
 
     @property
@@ -92,7 +92,7 @@ def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
 class Run:
     """A whole run: its manifest, and its complete steps in the order in which they started. It equals only itself.
 
-    `frames`: frames of the run rather than of a step, by name; only a few experiments have any (the history does).
+    `frames`: frames of the whole run rather than of a step, by name; most experiments have none (the history has some).
     `unfinished` names steps that were begun and never completed: the run was interrupted there.
     """
 

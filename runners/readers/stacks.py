@@ -65,7 +65,7 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of the first frame with an `anywhere` rule, root first, else of the deepest with any."""
+        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with a rule."""
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)
@@ -77,7 +77,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @cache
 def classifier() -> Classifier:
-    """Return the rules that come with the lab."""
+    """Return a classifier with the rules that come with the lab (categories.toml)."""
     entries = tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
     return Classifier(
         tuple(
@@ -88,7 +88,7 @@ def classifier() -> Classifier:
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
-    """Return a classifier with the rules of a server's description (`categories`), then the lab's."""
+    """Return a classifier that tries the rules of a server's description (`categories`) before those of the lab."""
     if not server.categories:
         return classifier()
     own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
@@ -96,7 +96,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` frame of one event. A cut last line is left out; any other bad line raises ReadError."""
+    """Return the `stacks` frame of collapsed stacks of `event`. Raises ReadError for a bad line other than the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -114,7 +114,7 @@ UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 def wilson(share: float, samples: float) -> tuple[float, float]:
     """Return Wilson's 95 % bounds of a proportion that is `share` in `samples` trials; NaN without trials.
 
-    E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's takes a whole number of trials only.
+    E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's function takes whole numbers of trials.
     """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
@@ -145,7 +145,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: for each frame, the share of stacks with it, bounds, and the share that ends in it."""
+    """Return the `frames` frame: for each frame the share of stacks that hold it, with bounds, and that end in it."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -166,7 +166,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event and name: share of the weight, with 95 % bounds; names in `known` even at share 0."""
+    """Yield a row for each event and name: share of the weight, and 95 % bounds; also for `known` names at share 0."""
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
@@ -196,7 +196,7 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
-    """Return the `samples` frame. A cut last line is left out; any other line of another form raises ReadError."""
+    """Return the `samples` frame of timed stacks. Raises ReadError for a bad line other than the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     samples, weights = Counter[tuple[str, int, str]](), Counter[tuple[str, int, str]]()
@@ -226,14 +226,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weights by batch of time, over all stacks and for each stack; `samples` is the number of samples."""
+    """One event's weights in each batch of time: of all stacks (`whole`) and by stack. `samples`: number of samples."""
 
     whole: Floats
     by_stack: dict[str, Floats]
     samples: float
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return the weights by batch of each name that `names` gives for a stack; `set` gives its frames."""
+        """Return by name the weights in each batch of the stacks for which `names` gives it (`set`: the frames)."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):
@@ -252,7 +252,7 @@ class Batches:
         return min(self.samples, independent) if math.isfinite(independent) else self.samples
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of the share of `part`, at least that of independent samples."""
+        """Return the variance of the share of `part`; it is never below the variance of independent samples."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 
@@ -261,7 +261,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's batches from a `samples` frame; None if it is too short for them or without weight."""
+    """Return one event's batches from a `samples` frame; None if its samples span too little time or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batch_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
@@ -282,7 +282,7 @@ def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the `samples` frame from the window's start on, summed by event, stack and batch."""
+    """Return the `samples` frame from the window's start on, with one row for each event, stack and batch of time."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

@@ -38,7 +38,7 @@ def _is_count(name: str) -> bool:
 
 
 def group_of(match: re.Match[str]) -> str:
-    """Return a regular expression's group for a figure that a pattern names in angle brackets."""
+    """Return a named group of a regular expression for the figure whose name `match` found in angle brackets."""
     name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
         text = _COUNT
@@ -55,7 +55,7 @@ def _time_us(name: str, text: str) -> float | None:
 
 @dataclass(slots=True)
 class Summary:
-    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: statuses."""
+    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: count by status."""
 
     tool: str
     first_line: int
@@ -108,7 +108,7 @@ class Summary:
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def failure(self, match: re.Match[str]) -> None:
-        """Add the number of an error, unless ghz counted it as a status or oha's requests were in flight at the end."""
+        """Add a line's number of errors, unless ghz counts them as statuses or oha's requests were still in flight."""
         if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
             self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
@@ -131,7 +131,7 @@ class Summary:
             self.figures["offered_rps"] = float(rate[1])
 
     def rounded_count(self, match: re.Match[str]) -> None:
-        """Take autocannon's last line; its rounded number of requests only if no responses were counted above it."""
+        """Take autocannon's last line, with its rounded number of requests only if no line above counted responses."""
         if not self.codes:
             self.figures["requests"] = round(units.count(match[1]) or 0.0)
         self.take(match)
@@ -166,13 +166,13 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take a line of JMeter's running total; each replaces the one before."""
+        """Take a line of JMeter's running total, in place of the line before."""
         hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
         self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
         self.take(match)
 
     def locust(self, match: re.Match[str]) -> None:
-        """Take Locust's row of all requests; each replaces the one before."""
+        """Take Locust's row of all requests, in place of the row before."""
         self.take(match)
         self.rows = {0.5: float(match["n_median"]) * MS}
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
@@ -232,7 +232,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return ab's number of responses of another length if most of their bodies are missing; else 0: lengths vary."""
+    """Return ab's number of responses of another length if most of their bodies are missing; 0 if only lengths vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

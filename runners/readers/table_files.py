@@ -19,7 +19,7 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """Names of the columns in a tool's table of requests, one a row; an empty name where the tool has no such column.
+    """Names of the columns in a tool's table with a row per request; an empty name if the tool has no such column.
 
     `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each value of column `label` makes an output.
     Only rows whose column `only[0]` holds `only[1]` count.
@@ -36,7 +36,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield an output for each label, with percentiles that enough samples lie beyond; cut rows are left out."""
+        """Yield an output for each label, with the percentiles beyond which enough samples lie, without cut rows."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
@@ -80,7 +80,7 @@ def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
 
 
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output of row `Aggregated` in Locust's …_stats.csv, else one a row; percentiles end at the maximum."""
+    """Yield the output in row `Aggregated` of Locust's …_stats.csv, or in each row; percentiles end at the maximum."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
     for row in operations:
@@ -119,7 +119,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs of a tool's table, columns in any order; None if unknown. Raises csv.Error if damaged."""
+    """Return the outputs in a tool's table, columns in any order; None for other text. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)
@@ -142,7 +142,7 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
-    """Return the outputs of JMeter's XML, without samples nested in another one, whose own time includes them."""
+    """Return the outputs in JMeter's XML, without nested samples, for the outer sample's time includes them."""
     samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):

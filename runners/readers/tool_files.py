@@ -33,7 +33,7 @@ _ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the outputs of a load tool's file, or the problem with it; None for a file that looks like no tool's."""
+    """Return the outputs in a load tool's file, or the problem with the file; None for a file of another kind."""
     start = document.text[: _PEEK + 1].lstrip("\ufeff \t\r\n")
     suffix = document.path.suffix.lower()
     if not start or suffix == ".ipynb":

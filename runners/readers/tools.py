@@ -36,9 +36,9 @@ class JsonSummary:
     """A JSON object that a tool writes: the keys by which it is recognised, and the places of its figures.
 
     `figures` are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without
-    a scale are in `unit_us` microseconds. `percentiles` are such texts, the path of an object of them, or the path of a
-    list of objects with the two keys `listed`. `statuses` and `lost` (without a response; `lost_apart`: no other count
-    has them) are paths of a number, of an object of numbers, or with `prefix*` of those whose names begin so.
+    a scale are in `unit_us` microseconds. `percentiles`: such texts, or the path of an object of percentiles or of a
+    list of objects with the two keys `listed`. `statuses` and `lost` (requests without a response; `lost_apart`: in no
+    other count): the path of a number or of an object of numbers; `prefix*` at its end takes the names that begin so.
     """
 
     keys: tuple[str, ...]
@@ -53,11 +53,11 @@ class JsonSummary:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it has both.
+    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it does both.
 
     `percentiles` is advice on how to get more percentiles, `reads` a command that writes a readable file, `timeout_s`
     the tool's default time-out. `whole_ms`: it prints whole milliseconds. `mean_of_intervals`: its rate is the mean of
-    the rates in short intervals, not requests by duration.
+    the rates in short intervals, not the number of requests divided by the duration.
     """
 
     percentiles: str
@@ -85,7 +85,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of the needed parts that an output lacks; `is_file`: a tool's file lacks a console's parts."""
+    """Return the names of the needed parts that an output lacks; `is_file`: parts of a console are not needed."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

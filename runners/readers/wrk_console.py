@@ -88,7 +88,7 @@ class _Builder:
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output, for this one already has such a part or is past it."""
+        """Return whether a line begins another output because this one already has that part or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -112,7 +112,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Keep an unknown line; return False once there are too many for the output to go on."""
+        """Keep an unknown line; return False once so many are kept that the output must have ended."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING

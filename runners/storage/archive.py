@@ -1,7 +1,7 @@
 """The archive: a run in few small files, the form in which reference results are kept.
 
 steps.archive has the record, the frames and the console of every step, in the format that runners/docs/0027-archives.md
-describes; a step of it is a `StepFolder` without raw files.
+describes; each of its steps is a `StepFolder` without raw files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One frame of all steps: the rows of each, the descriptions of the columns, and the bytes from `at` on."""
+    """One frame of all steps. `rows`: how many each step has; `at`, `bytes`: place and length of the data (bytes)."""
 
     rows: tuple[int, ...]
     columns: tuple[dict[str, Any], ...]
@@ -74,7 +74,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> dict[str, pd.DataFrame]:
-        """Return one frame of all steps, by step; steps without a row are left out."""
+        """Return the frame `name` of each step, by the step's name; steps without a row are left out."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]

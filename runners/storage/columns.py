@@ -196,7 +196,7 @@ def _from_low(
 
 
 def _codes(coding: str, numbers: npt.NDArray[Any]) -> Whole | None:
-    """Return numbers as whole numbers in a coding; None where it would not give back every bit."""
+    """Return numbers as whole numbers in a coding; None if the coding would not give back every bit."""
     known = np.where(np.isnan(numbers), 1, numbers).astype(np.float64)
     if not np.isfinite(known).all():
         return None

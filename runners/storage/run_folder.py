@@ -47,7 +47,7 @@ _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
 def run_path(text: str) -> Path:
-    """Return the folder of the run with this id, or the text as a path where no run has it."""
+    """Return the folder of the run with this id, or the text as a path if it is one or no run has this id."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -138,7 +138,7 @@ class RunFolder:
         self.write_manifest({**self.manifest(), **fields})
 
     def finish(self, status: str) -> None:
-        """Close the run as `complete`, `interrupted` or `failed`, on a full disk too."""
+        """Close the run as `complete`, `interrupted` or `failed`, even if the disk is full."""
         (self.path / RESERVE).unlink(missing_ok=True)
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
@@ -207,7 +207,7 @@ def console_step(path: Path) -> StepFolder | None:
 
 
 def runs(root: Path) -> list[RunFolder]:
-    """Return all run folders under `root`, oldest first by name."""
+    """Return all run folders directly below `root`, sorted by name (experiment, then start)."""
     return [RunFolder(manifest.parent) for manifest in sorted(root.glob("*/manifest.json"))]
 
 
@@ -236,10 +236,10 @@ def given_up(
     root: Path, older_than_days: float | None = None, keep: int | None = None, incomplete: bool = False,
     now_unix_s: float | None = None,
 ) -> Iterator[GivenUp]:  # fmt: skip
-    """Yield the runs below a folder that meet every given condition, oldest first, without those that are measured now.
+    """Yield the runs below a folder that meet every given condition, oldest first, without runs in progress.
 
-    `keep`: at least so many later complete runs have its experiment, parameters and kind of machine. `incomplete`: the
-    run is not complete. Raises PlanError without any condition.
+    `keep`: at least so many later complete runs have the same experiment, parameters and kind of machine as the run.
+    `incomplete`: the run is not complete. Raises PlanError if no condition is given.
     """
     if older_than_days is None and keep is None and not incomplete:
         raise PlanError("lab prune", "no policy was given", "give --older-than DAYS, --keep N or --incomplete")
@@ -268,7 +268,7 @@ def given_up(
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run, which is first renamed and loses its manifest: after a removal cut short it is no run any more."""
+    """Remove a run; rename it and remove its manifest first, so that a removal cut short leaves no broken run."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()

@@ -15,7 +15,7 @@ from runners.design.session import Sweep
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
-#: Roles of threads that respond to no request: the server's own, and with the profiler's.
+#: Roles of threads that respond to no request: in the server itself, and with the profiler's threads.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
 
@@ -48,7 +48,7 @@ class GeneratorRecord(Struct, frozen=True):
 class ServerRecord(Struct, frozen=True):
     """The server's process; `ready` is its first line, of JSON.
 
-    `left_out`: what can't be measured of a server that is not the lab's. `categories`: patterns of frames by category.
+    `left_out`: what can't be measured as the server is not the lab's own. `categories`: patterns of frames by category.
     """
 
     command: tuple[str, ...] = ()
@@ -100,9 +100,9 @@ class WitnessRecord(Struct, frozen=True):
 
 
 class ClockRecord(Struct, frozen=True):
-    """A host's wall clock against the server's host's: ahead by `offset_us`, plus or minus `uncertainty_us` (RFC 5905).
+    """How far a host's wall clock is ahead of the server's host: by `offset_us`, within `uncertainty_us` (RFC 5905).
 
-    `stepped_us`: by how much a clock was set during the load.
+    `stepped_us`: by how much one of the clocks was set during the load.
     """
 
     offset_us: float = 0.0
@@ -124,8 +124,8 @@ class NetworkRecord(Struct, frozen=True):
 class ShareRecord(Struct, frozen=True):
     """One of the generators that shared a load, and its host.
 
-    `began_us`: how long after the agreed instant its window began. All times in its folder are by the server's clock.
-    `stalled_ms`: how long its host's cores stalled in the window, summed over the cores.
+    `began_us`: how long after the agreed instant the recorded window began. All times in `folder` are by the server's
+    clock. `stalled_ms`: how long the host's cores stalled in the window, summed over the cores.
     """
 
     host: str
@@ -143,7 +143,7 @@ class ShareRecord(Struct, frozen=True):
 
 
 class SearchRecord(Struct, frozen=True):
-    """The limits of a knee search. `confirm_s`: length of a step that confirms the knee; 0 if none does."""
+    """The limits of a knee search. `confirm_s`: length of the step that confirms the knee; 0 without such a step."""
 
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
@@ -152,7 +152,7 @@ class SearchRecord(Struct, frozen=True):
 
 
 class LadderBase(Struct, frozen=True):
-    """The rate that a ladder's rates are shares of: a knee with its interval, or a closed loop's throughput."""
+    """The rate of which a ladder's rates are shares: a knee with its interval, or the throughput of a closed loop."""
 
     what: str
     rps: float
@@ -174,10 +174,10 @@ class LadderRecord(Struct, frozen=True):
 class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
-    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that
-    was loaded alone. `until`: the block ends with the start of servers that decides the primary quantity. `cpu_groups`:
-    "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long one server is loaded before
-    another; 0 where the server changes with the request.
+    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the one server that
+    the trial loads, if not all. `until`: no further servers are started once the primary quantity is decided.
+    `cpu_groups`: "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long requests go to one
+    server before the next; 0 if the server changes with every request.
     """
 
     name: str = ""
@@ -240,14 +240,14 @@ class FillRecord(Struct, frozen=True):
 
 
 class FaultRecord(Struct, frozen=True):
-    """A fault that was switched on in a server (`switch`), and the heads of its responses."""
+    """A fault that was switched on in a server (`switch`), and facts on the heads of the server's responses."""
 
     switch: str
     heads: tuple[dict[str, Any], ...] = ()
 
 
 class OutageRecord(Struct, frozen=True):
-    """A node that was killed under load, and started again (microseconds since 1970)."""
+    """The times at which a node was killed under load and started again (microseconds since 1970)."""
 
     node: int
     start_unix_us: float | None = None
@@ -258,7 +258,7 @@ class OutageRecord(Struct, frozen=True):
 
 
 class FreezeRecord(Struct, frozen=True):
-    """A time in which the server was stopped (microseconds since 1970; the length by the monotonic clock)."""
+    """A time span in which the server was stopped (microseconds since 1970; the length by the monotonic clock)."""
 
     start_unix_us: float
     end_unix_us: float
@@ -339,7 +339,7 @@ _EMPTY = StepRecord()
 
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return `record` with each field that is not at its default in a record of `known`; later ones override."""
+    """Return `record`, overlaid with the fields of `known` that are not at their defaults; later records override."""
     changed = {
         name: value
         for other in known

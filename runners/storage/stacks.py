@@ -1,6 +1,6 @@
-"""Stacks in the formats of other tools: pprof's, read and written, and speedscope's, written.
+"""Stacks in the formats of other tools: a reader and a writer of pprof profiles, and a writer of speedscope files.
 
-pprof's is a gzipped protocol buffer with one table of strings; its fields have the numbers of pprof's `profile.proto`.
+A pprof profile is a gzipped protocol buffer with one table of strings; field numbers are from pprof's `profile.proto`.
 A sample is its stack and its first value, which counts samples; other values are left out.
 """
 
@@ -86,7 +86,7 @@ def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int,
 
 
 def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
-    """Return all numbers of a repeated field, those that are packed included."""
+    """Return all numbers of a repeated field, also those in packed form."""
     for part in packed:
         at = 0
         while at < len(part):

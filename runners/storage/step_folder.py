@@ -39,7 +39,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor for a folder's class: the path of a file or folder in it, whether or not it exists."""
+    """A descriptor in the class of a folder: gives the path of a file or folder inside, whether or not that exists."""
 
     def __init__(self, name: str, content: str = "") -> None:
         self._name, self.content = name, content
@@ -73,7 +73,7 @@ class StepFolder:
     empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
-        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): `frame;frame;frame count` a line."""
+        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): lines `frame;frame;frame count`."""
         return self.path / f"{event}.collapsed"
 
     def frame(self, name: str) -> Path:
@@ -85,7 +85,7 @@ class StepFolder:
 
     @property
     def archived(self) -> bool:
-        """Whether it is a step of an archive, which has no folder of its own (see archive.py)."""
+        """Whether the step is in an archive and so has no folder of its own (see archive.py)."""
         return False
 
     def console_text(self) -> str | None:
@@ -104,7 +104,7 @@ class StepFolder:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
 
     def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        """Store frames as Parquet, one file a frame; `empty` names the frames without a row."""
+        """Store each frame with rows as a Parquet file; the file `empty` lists the names of the frames without."""
         import pyarrow as pa  # here, because rooms that never touch a frame also use this module's names
         import pyarrow.parquet as pq
 
@@ -118,7 +118,7 @@ class StepFolder:
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
 
     def read_frame(self, name: str) -> pd.DataFrame | None:
-        """Return a stored frame, or None when this step has none of that name that holds a row."""
+        """Return the stored frame `name`; None if the step has no such frame or the frame has no row."""
         import pyarrow.parquet as pq
 
         if not self.frame(name).exists():

@@ -22,14 +22,14 @@ EXIT_CODE_S = 10.0
 class Target(Protocol):
     """A server under test, which was ready when the object was made.
 
-    `pids`: the processes that the lab started, none where the server ran already. `data`: the folder of its store.
+    `pids`: the processes that the lab started, none if the server ran already. `data`: the folder of the store.
     """
 
     @property
     def engine(self) -> str: ...
     @property
     def subject(self) -> str:
-        """Its name in reports and in the names of steps."""
+        """The server's name in reports and in the names of steps."""
 
     @property
     def url(self) -> str: ...
@@ -40,7 +40,7 @@ class Target(Protocol):
     @property
     def data(self) -> Path | None: ...
     def status(self) -> dict[str, Any]:
-        """Return its status, {} without one. Raises ServerError if it died, does not respond, or is another server."""
+        """Return the server's status, {} if it has none. Raises ServerError if it died, is silent or is another."""
 
     def alive(self) -> bool: ...
     def ended_within(self, timeout_s: float) -> bool: ...
@@ -96,7 +96,7 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load, by name. URL, log, exit code and death: of the first that died, else of the first."""
+    """Servers that share a load, by name. URL, log, exit code, death: of the first that died, else of the first."""
 
     subject: str
     members: Mapping[str, Target]
@@ -148,7 +148,7 @@ class TargetGroup:
 
     @property
     def _first(self) -> Target:
-        """The first server that has died, or the first of all where all live."""
+        """The first server that has died, or the first of all if all live."""
         servers = list(self.members.values())
         return next((server for server in servers if not server.alive()), servers[0])
 

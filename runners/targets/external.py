@@ -34,7 +34,7 @@ _END_S = 0.2
 class RunningTarget:
     """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
 
-    `pprof_url`: where a Go server gives its own profile.
+    `pprof_url`: the URL of a Go server's own profile; else empty.
     """
 
     child: Child | None = None
@@ -52,7 +52,7 @@ class RunningTarget:
         return (self.child.pid,) if self.child else ()
 
     def status(self) -> dict[str, Any]:
-        """Return {} after a check that its process lives and its port is open. Raises ServerError."""
+        """Return {}. Raises ServerError unless the server's process lives and its port is open."""
         if not self.alive():
             raise self.death()
         if not is_open(self.file):
@@ -82,7 +82,7 @@ class RunningTarget:
         return ServerRecord(command=self.command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop it and all that it started, but not a server that ran already. May be called twice."""
+        """Stop the server and all that it started, unless the lab found it running. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # {data}
         return code
@@ -98,8 +98,8 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus`: the lab's cores for servers, unless the target names its own. `name`: its name in reports, by default the
-    target's. Raises PlanError for a description that can't be followed, ServerError with the server's last lines.
+    `cpus`: the server's cores unless the description names some. `name`: for reports, by default as in the description.
+    Raises PlanError if the description can't be followed, ServerError with the server's last lines if it is not ready.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -133,7 +133,7 @@ def launch(
 
 
 def build(file: TargetFile, log: Path) -> None:
-    """Run a target's `build` in its folder. Raises PlanError with its last lines when it fails."""
+    """Run the `build` command of a target in the target's folder. Raises PlanError with the last lines if it fails."""
     if file.target.build:
         log.parent.mkdir(parents=True, exist_ok=True)
         _run_to_end(f"{file.path}, key build", file.target.build, file, log)
@@ -143,7 +143,7 @@ def _run_to_end(
     where: str, command: Sequence[str], file: TargetFile, log: Path,
     environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
 ) -> None:  # fmt: skip
-    """Run a command in the target's folder. Raises PlanError, which begins with `where`, when it fails."""
+    """Run a command in the target's folder. Raises PlanError, which begins with `where`, if the command fails."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
@@ -162,7 +162,7 @@ def _run_to_end(
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError for one that lies elsewhere, by a link too, or holds the description."""
+    """Empty the data folder. Raises PlanError if it is not below the target's folder or if it holds the description."""
     if file.data is None:
         return
     data = file.data.resolve()
@@ -218,9 +218,9 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 
 
 def content_hash(file: TargetFile) -> str:
-    """Return the SHA-256 of a target's description, of its scripts and bodies, and of its program.
+    """Return the SHA-256 of a target's description, scripts, bodies and program.
 
-    The program: the files that its command names; of a server that is built, the files in its directory in git.
+    The program is the files that the command names; with a `build`, all files in the directory that git tracks.
     """
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
@@ -244,8 +244,8 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    Its description is the present one, so that both versions are started and loaded alike. Raises PlanError where there
-    is no such revision, or the server lies outside of the repository.
+    The present description is used, so that both versions are started and loaded alike. Raises PlanError if there is no
+    such revision, or if the server lies outside of the repository.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))
@@ -271,7 +271,7 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
 
 
 def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """Return the present description under another name; its scripts and bodies stay where they are."""
+    """Return the present description under another name, with absolute paths of its scripts and bodies."""
     given = msgspec.to_builtins(file.target) | {"name": name}
     described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
     for workload in described["workloads"].values():

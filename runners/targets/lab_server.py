@@ -45,7 +45,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 class ServerSpec:
     """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
 
-    `subject` is its name in reports, by default its engine. `listen` is the address that it is reached by.
+    `subject` is the server's name in reports, by default its engine. `listen` is the address on which it listens.
     """
 
     java: Path
@@ -137,12 +137,12 @@ class RunningServer:
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
     def crash(self) -> None:
-        """Kill it, as a crash does; its data stay."""
+        """Kill the server, as a crash would; its data stay."""
         self.child.kill()
         shutil.rmtree(self.spec.temporary, ignore_errors=True)
 
     def stop(self) -> int:
-        """Stop it cleanly (SIGTERM, everything flushed). May be called twice."""
+        """Stop the server cleanly (SIGTERM, everything flushed); return the exit code. May be called twice."""
         try:
             return self.child.stop()
         finally:
@@ -168,9 +168,9 @@ def launch(
     *,
     under_load: bool = False,
 ) -> RunningServer:
-    """Start the server and wait for its ready line. Raises ServerError with its last log lines.
+    """Start a server and wait until it is ready. Raises ServerError with its last log lines.
 
-    Until it is ready its compiler may use every core, unless it starts `under_load`.
+    Until then the JVM's compiler threads may use every core; with `under_load` they keep to the server's cores.
     """
     spec.folder.mkdir(parents=True, exist_ok=True)
     spec.data.mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ class RunningNodes(RunningServer):
         self.nodes[place].crash()
 
     def start_again(self, place: int) -> None:
-        """Start a node again that has ended (not the first one), on its port and data. Raises ServerError."""
+        """Start an ended node (not the first one) again on the same port and data. Raises ServerError if that fails."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")
@@ -228,7 +228,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, with folders of its own below those of `spec`; if one fails, all are stopped.
+    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all.
 
     The nodes recognise each other's requests by a secret in a file.
     """
@@ -252,14 +252,14 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
 
 
 def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
-    """Raise MeasureError unless every request of a fill had a response, and none of them an error."""
+    """Raise MeasureError unless every request of a fill had a response and no response was an error."""
     if completed < keys or refused:
         cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
         raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
 
 
 def check_filled(server: Target, keys: int) -> None:
-    """Check that the first, the last and about 50 ids between are there. Raises MeasureError for a missing one."""
+    """Check that the ids 1, `keys` and about 50 between are in the store. Raises MeasureError for a missing id."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:

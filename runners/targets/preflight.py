@@ -20,9 +20,9 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError for a thing in the description that is not there, ServerError for the port.
+    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port.
 
-    The port of a server to be started must be free; that of one that runs already must be open, unless it has `ready`.
+    The port must be free if the lab starts the server. It must be open if the server runs already and has no `ready`.
     """
     target = file.target
     resolved(target.headers)
@@ -50,20 +50,20 @@ def check(file: TargetFile) -> None:
 
 
 def require_directory(file: TargetFile) -> None:
-    """Raise PlanError where the server's working directory is not there."""
+    """Raise PlanError if the server's working directory is not there."""
     if not file.directory.is_dir():
         raise PlanError(f"{file.path}, key directory", f"{file.directory} is no folder", "name one that is there")
 
 
 def require_free(file: TargetFile) -> None:
-    """Raise ServerError where something listens on the port of a target that is to be started."""
+    """Raise ServerError if something listens on the port of a target that is to be started."""
     if is_open(file):
         cause = f"something listens on {file.target.url} before it was started"
         raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with secrets from the lab's environment. Raises PlanError for one not set or with a line break."""
+    """Return values with the lab's environment variables filled in. Raises PlanError if one is unset or unprintable."""
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):
@@ -81,7 +81,7 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 
 
 def cores_of(file: TargetFile) -> tuple[int, ...]:
-    """Return the cores that a target names. Raises PlanError for a core that the lab may not use."""
+    """Return the cores that a target names, if any. Raises PlanError for a core that the lab may not use."""
     usable = usable_cpus()
     if missing := [cpu for cpu in file.target.cpus if cpu not in usable]:
         cause = f"core {missing[0]} is not among those that the lab may use"

@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) of names and bytes of the files that `counts` accepts and no build made."""
+    """Return the SHA-256 (12 hex digits) of names and bytes of the sources in a folder that `counts` accepts."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
@@ -60,7 +60,7 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the `source_hash` of the lab's files that can change a figure; not of reports, tests and the crate."""
+    """Return the `source_hash` of the lab's files that can change a figure, without reports, tests and the crate."""
 
     def measures(inside: Path) -> bool:
         return (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and inside.suffix in MEASURING_FILES
@@ -92,7 +92,7 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`; say how far it is by `stage`. Raises ToolError with its last lines."""
+    """Run a build with its output in `log`; `say` its stage now and then. Raises ToolError with the last lines."""
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")
@@ -113,7 +113,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return how far Maven is by what it has printed: the number of its module, or of fetched files."""
+    """Return how far Maven is, in words, from what it has printed: the number of its module and of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -123,7 +123,7 @@ def maven_stage(printed: str) -> str:
 
 
 def cargo_stage(lock: Path, printed: str) -> str:
-    """Return how far cargo is by what it has printed, and the number of crates in its lock file."""
+    """Return how far cargo is, in words, from what it has printed and from the number of crates in its lock file."""
     crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
     compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
     if not compiled:
@@ -133,7 +133,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; wait until another's build is over."""
+    """Keep other labs from the same build while the body runs; first wait until the build of another lab is over."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -148,7 +148,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Make products by a tool, unless they are there and their stamp is the wanted one. Raises ToolError."""
+    """Make products by a tool, unless they exist and the file `stamp` holds `wanted`. Raises ToolError."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -166,9 +166,9 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java with Maven unless it is built from these very sources by this JDK; return their hash.
+    """Build server-java with Maven, unless it is built from the same sources by this JDK; return the sources' hash.
 
-    Raises ToolError.
+    Raises ToolError if the build fails, or without Maven or sources.
     """
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
@@ -187,7 +187,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return the folder with async-profiler's jars: of the lab's own servers, or filled by Maven. Raises ToolError."""
+    """Return a folder with async-profiler's jars: of the lab's servers, or filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -208,7 +208,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Return the generator's path: named, installed, or built if its sources changed. Raises ToolError."""
+    """Return truepace's path: LAB_TRUEPACE, installed, or built here if its sources changed. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -227,7 +227,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. wrk2 and wrk are None where they were not found.
+    """The tools of one run. wrk2 and wrk are None if they were not found.
 
     `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers, which has no
     `java` unless a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
@@ -243,11 +243,11 @@ class Workshop:
 
     @property
     def jdk(self) -> tools.Jdk:
-        """The JDK of the lab's servers. Raises ToolError where there is none."""
+        """The JDK of the lab's servers. Raises ToolError if there is none."""
         return tools.require_jdk() if self.java is None else self.java
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
-        """Return the JDK of a feature release, 0 for the lab's own; None when it is not on this machine."""
+        """Return the JDK of a feature release (0: the one that the lab uses); None if it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:
@@ -267,7 +267,7 @@ class Workshop:
 
 
 def truepace_tool(path: Path) -> tools.Tool:
-    """Return the built generator with the version it prints."""
+    """Return the generator at a path with the version that it prints. Raises ToolError if it does not run."""
     tool = tools.find_tool(str(path))
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
@@ -279,8 +279,8 @@ def prepare(
 ) -> Workshop:
     """Find and build the tools. Raises ToolError without a JDK or a generator that the run needs.
 
-    Without `own_servers` no JDK is needed where the crate's server that does nothing can take the place of `noop`.
-    `profiled`: if there is a JDK, the profiler is made ready for a target's JVM, without `own_servers` too.
+    Without `own_servers` no JDK is needed if the crate's server that does nothing can take the place of `noop`.
+    `profiled`: without `own_servers` too, the profiler is made ready for a target's JVM if there is a JDK.
     """
     jdk = tools.require_jdk() if own_servers else None
     wrk2 = tools.find_wrk2()

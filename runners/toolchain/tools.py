@@ -57,7 +57,7 @@ WRK2 = (LOADGEN_CRATE / "target" if CHECKOUT else cache()) / f"wrk2-{WRK2_COMMIT
 
 
 def shown(path: Path) -> str:
-    """Return a path for a recorded command line: relative to the project where it lies there."""
+    """Return a path as text for a recorded command line: relative to the project if the path lies in the project."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
@@ -112,7 +112,7 @@ def find_jdks() -> list[Jdk]:
 
 
 def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
-    """Return JAVA_HOME's JDK when it is new enough, else the newest one. Raises ToolError where none is new enough."""
+    """Return the JDK in JAVA_HOME if it is new enough, else the newest JDK. Raises ToolError if none is new enough."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major >= REQUIRED_JDK]
     if fit:
@@ -125,7 +125,7 @@ def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
 
 
 def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
-    """Return the newest JDK of exactly this feature release; None when there is none."""
+    """Return the newest JDK of exactly this feature release; None if there is none."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major == major]
     return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
@@ -141,7 +141,7 @@ class Tool:
 
 
 def printed(*command: str | Path) -> str:
-    """Return the output of a short command, empty where it can't be run."""
+    """Return the output and error output of a short command; empty if it can't be run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -160,7 +160,7 @@ def find_tool(name: str) -> Tool | None:
 
 
 def is_wrk2(usage: str) -> bool:
-    """Return whether the text that a program prints without arguments is wrk2's; its binary is often called wrk."""
+    """Return whether a usage text (printed without arguments) is that of wrk2, whose binary is often called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 
@@ -179,7 +179,7 @@ def find_wrk() -> Tool | None:
 
 
 def require_tool(name: str, remedy: str) -> Tool:
-    """Return a program on PATH. Raises ToolError with `remedy`."""
+    """Return a program on PATH. Raises ToolError with `remedy` if it is not there."""
     tool = find_tool(name)
     if tool is None:
         raise ToolError(name, "it is not on PATH", remedy)

@@ -18,10 +18,10 @@ _COMPILER = "install make, a C compiler and the headers of OpenSSL (Debian: apt-
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Return wrk2, which is built if there is none yet or with `force`.
+    """Build wrk2 if the lab has not built it yet, or with `force`; return it.
 
-    `source`: a copy of the commit's files, a clone of the repository, or the URL of one. Raises ToolError for a missing
-    compiler, a source that can't be fetched or is of another commit, and a build that fails.
+    `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone. Raises ToolError for a
+    missing compiler, for a source that can't be fetched or is of another commit, and for a build that fails.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):

@@ -49,7 +49,7 @@ class Counters:
         self._open.clear()
 
     def text(self, path: str) -> str | None:
-        """Return the present text of a file; None for no file, or one of a process that has ended."""
+        """Return the present text of a file; None if there is no such file or its process has ended."""
         try:
             if (descriptor := self._open.get(path)) is None:
                 if len(self._open) >= KEPT:
@@ -86,7 +86,7 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class _Other:
-    """Another process than the load's: its CPU time when first and when last read, and its name once it has worked."""
+    """A process outside of the load: its CPU time at the first and last reading, and its name once it has worked."""
 
     first_ns: int
     last_ns: int
@@ -113,7 +113,7 @@ def available() -> bool:
 
 
 def run_when_idle() -> None:
-    """Let the calling thread run only when a core would idle, as far as the system can."""
+    """Let the calling thread run only when a core would idle; if the system refuses that, lower its priority."""
     try:
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     except OSError:
@@ -129,7 +129,7 @@ class BackgroundClock:
         self._used_ns: dict[str, int] = {}
 
     def read_s(self) -> dict[str, float] | None:
-        """Return CPU seconds so far by role, without roles that used none; None where the kernel counts none."""
+        """Return CPU seconds so far by role, without roles that used none; None if the kernel counts no CPU time."""
         if not available():
             return None
         for pid in tree(self._roots):
@@ -217,7 +217,7 @@ class Activity:
         self._began_ns = time.monotonic_ns()
 
     def __enter__(self) -> Activity:
-        """Take the first sample, from which differences count, however late the thread runs; then start sampling."""
+        """Take the first sample, from which differences count, at once; then start the thread, which may run late."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
@@ -267,14 +267,14 @@ class Activity:
             self._others.pop(pid, None)
 
     def busiest(self) -> tuple[OtherProcess, ...]:
-        """Return at most three processes outside of the load with most CPU time since the sampling began."""
+        """Return the processes outside of the load that used most CPU time since the sampling began, at most three."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
         used = sorted(self._others_ns().items(), key=lambda item: -item[1])[:MOST_OTHERS]
         busiest = (OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used)
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return the CPU time of other processes by name since the sampling began, ended ones included."""
+        """Return the CPU time (ns) since the sampling began of processes outside of the load, ended or not, by name."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -328,7 +328,7 @@ class Activity:
 
 
 def _device(data: Path) -> str | None:
-    """Return the path of the kernel's counters for the disk with a folder; None where there are none."""
+    """Return the path of the kernel's counters for the disk that holds a folder; None if the kernel has none."""
     with contextlib.suppress(OSError):
         device = data.stat().st_dev
         counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
@@ -345,10 +345,10 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 def stalls_watched(
     file: Path, cpus: Sequence[int] = (), program: Path = STALL_WITNESS
 ) -> Iterator[list[WitnessRecord]]:
-    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
+    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for one record.
 
-    After the body `file` is complete and the list has one record. If the witness can't run, the list has the record
-    from the start, and its `note` says why.
+    After the body, `file` is complete and the witness's record is in the list. If the witness can't run, the record is
+    in the list from the start, and the record's `note` says why.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     child: Child | None = None

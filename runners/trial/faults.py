@@ -31,7 +31,7 @@ class Happening:
     """A fault or an observation during a load, from `begin` to `end`; this base class does nothing."""
 
     def begin(self) -> None:
-        """Begin at the first tick of the load; every tick calls it, and later calls do nothing."""
+        """Begin the fault or observation; called at every tick of the load, of which only the first has an effect."""
 
     def end(self) -> None:
         """End the fault or observation at the end of the load."""
@@ -42,7 +42,7 @@ class Happening:
 
 
 class _Planned(Happening):
-    """Faults on a plan that starts with `begin`, on a thread of its own."""
+    """Faults that a thread causes at planned times after `begin`."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
@@ -88,7 +88,7 @@ class Freezer(_Planned):
 
 
 def stopped(child: Child, until_s: float) -> FreezeRecord | None:
-    """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return begin and end, None if it ended."""
+    """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return the freeze, None if the process ended."""
     try:
         os.kill(child.pid, signal.SIGSTOP)
     except ProcessLookupError:  # it ended just before it was to stall
@@ -215,7 +215,7 @@ class TcpWatch(Happening):
             self._before = self._counted()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a record of the increments since `begin`; empty where the kernel keeps no such counters."""
+        """Return a record of the increments since `begin`; without any if the kernel keeps no such counters."""
         before = self._before or {}
         gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
         return StepRecord(loop=replace(self._about, tcp=gained))
@@ -232,7 +232,7 @@ class TcpWatch(Happening):
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
     """Return the faults or TCP readings that a trial plans for the time of its load.
 
-    `lead_s`: for how long its generator sends before it records. `stage`: name and title of a closed loop's block.
+    `lead_s`: for how long the generator sends before it records. `stage`: name and title of a closed loop's block.
     Raises MeasureError for a fault that this server can't have.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))

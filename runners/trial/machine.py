@@ -47,7 +47,7 @@ def _match(path: str, pattern: str) -> str | None:
 
 
 def virtualised() -> str | None:
-    """Return the hypervisor, `yes` when there is one without a name, None on bare metal or when unknown."""
+    """Return the hypervisor's name, `yes` if it has none; None on bare metal or if that is unknown."""
     if "hypervisor" in (_text("/proc/cpuinfo") or ""):
         return _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
     return None
@@ -80,7 +80,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return cores for the server and for the generator, apart; None for both with one core, or without taskset."""
+    """Return different cores for server and generator; (None, None) if there is one core or no taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
@@ -104,7 +104,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`. `fatal`: without it the main job can't run."""
+    """One line of `lab doctor`; `found` None: not on this machine. `fatal`: the lab can't measure without it."""
 
     name: str
     found: str | None
@@ -164,7 +164,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _transport() -> Iterator[Finding]:
-    """Yield one-nio's transport and the profiler's engine, tried on a real server where one is built."""
+    """Yield findings on one-nio's transport and the profiler's engine, from a start of a server if one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return

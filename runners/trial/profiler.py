@@ -162,7 +162,7 @@ class Profiler:
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Write one event's stacks, summed over time, as lines `stack weight`: samples for cpu, else bytes or ns."""
+    """Write one event's stacks, summed over time, as lines `stack weight` (cpu: samples; alloc: bytes; lock: ns)."""
     stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -177,7 +177,7 @@ def collapse(timed: Path, event: str, out: Path) -> None:
 
 
 def write_collapsed(weights: Counter[str], out: Path) -> None:
-    """Write stacks with their weights: `stack weight` a line."""
+    """Write stacks with their weights, as lines `stack weight`."""
     out.write_text("".join(f"{stack} {weight}\n" for stack, weight in weights.items()), encoding="utf-8")
 
 
@@ -214,7 +214,7 @@ class Recorder:
             raise MeasureError(f"flight recorder of pid {pid}", f"did not start ({answer[-300:]})", "run without it")
 
     def stop(self, pid: int, recording: Path) -> None:
-        """End the recording and write it to a file. Raises MeasureError where none was written."""
+        """End the recording and write it to a file. Raises MeasureError if no file was written."""
         answer = _jcmd(self.jdk, pid, "JFR.stop", f"name={NAME}", f"filename={recording.resolve()}")
         if not recording.exists():
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")

@@ -39,18 +39,18 @@ LOG = "sampler.log"
 
 
 class Sampler(Protocol):
-    """A profiler of one server: it records several events of a JVM, else CPU time alone."""
+    """A profiler of one server: it records several events of a JVM, and only CPU time of any other server."""
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError where the profiler or the kernel refuses."""
+        """Begin to record. Raises MeasureError if the profiler or the kernel refuses."""
 
     def stop(self, folder: StepFolder) -> None: ...
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError."""
+        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError naming a missing tool."""
+    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError if no sampler can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
@@ -120,7 +120,7 @@ class _ProgramSampler:
 
 @dataclass(slots=True)
 class PerfSampler(_ProgramSampler):
-    """Linux perf on all processes of a server, by the processor clock: hardware counters are not needed."""
+    """Linux perf on all processes of a server; it samples by the processor clock, without hardware counters."""
 
     _unix_less_monotonic_ns: int = 0
 
@@ -179,7 +179,7 @@ class PySpySampler(_ProgramSampler):
 
 @dataclass(slots=True)
 class PprofSampler:
-    """The profile that a Go server records of itself, asked for by its URL while the load runs."""
+    """A request, while the load runs, for the CPU profile that a Go server makes of itself; `url`: of that profile."""
 
     url: str
     _asking: threading.Thread | None = None
@@ -244,7 +244,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
 
 
 def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the collapsed stacks of CPU time; return the profile's record."""
+    """Write the stacks of CPU time with their counts, as collapsed stacks; return the profile's record."""
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

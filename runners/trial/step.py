@@ -42,7 +42,7 @@ class Instrument:
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy from the server's logs the lines that are written while the body runs."""
+    """Copy what is written to logs (the keys) while the body runs into files (the values)."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():
@@ -53,7 +53,7 @@ def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """Counters of one of the servers that share a load, read before and after it."""
+    """Counters of one of the servers that share a load, read before and after the load."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -61,7 +61,7 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return CPU seconds of the server and, by role, of its background threads; called often: threads may end."""
+        """Return CPU seconds of the server and, by role, of its background threads; call it often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
@@ -102,11 +102,11 @@ def measure_step(
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
-    """Measure a load into `folder`; return its record, without the fields of its plan and without a verdict.
+    """Measure a load into `folder`; return the trial's record, without the plan's fields and without a verdict.
 
     A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
-    too, but when a core is idle, as it takes milliseconds. Raises ServerError when the server is not there or ended
-    before the generator reached it, MeasureError when the generator refuses.
+    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server is not there or
+    ended before the generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
     logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
@@ -190,7 +190,7 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
-    """Let a JVM's flight recorder record what may delay a request while the body runs; go on where it refuses."""
+    """Let a JVM's flight recorder record what may delay a request while the body runs; a refusal is ignored."""
     if recorder is None or not isinstance(server, Jvm):
         yield
         return
@@ -205,7 +205,7 @@ def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | No
 
 
 class _Profiling:
-    """A context that profiles the server. `events`: those recorded, only CPU time without a JVM; `note`: a refusal."""
+    """A context that profiles the server. `events`: the recorded ones (`cpu` only without a JVM); `note`: a refusal."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
         self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
@@ -258,7 +258,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured, for its server had ended or was another one."""
+    """Return the record of a trial that was not measured because the server had ended or was another one (`why`)."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

@@ -47,7 +47,7 @@ class Telemetry:
 
 
 def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
-    """Return the processor time of processes so far and their memory now; None where none of them is there."""
+    """Return the CPU time of processes so far and their memory now; None if none of the processes exists."""
     resident = []
     for pid in tree(clock.roots):
         with contextlib.suppress(psutil.Error):
@@ -103,7 +103,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes write no more; return the seconds waited, None if `bound_s` was too short."""
+    """Wait until the server's processes write no more; return the seconds until then, None if over `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

@@ -117,7 +117,7 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
     """Return the least and the greatest mean that percentiles (0..1, microseconds) and a maximum, if known, allow.
 
-    The responses between two percentiles took at least what the lower one says, and at most what the upper one does.
+    Responses between two percentiles took at least the time at the lower and at most the time at the upper percentile.
     """
     least = most = level = below = 0.0
     for next_level, value in sorted(rows):
@@ -142,7 +142,7 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1); a printed 1.000000 only if its inverse is infinite."""
+    """Return whether a spectrum's row is at a level (0..1); a row printed as 1.000000 must have an infinite inverse."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
@@ -218,7 +218,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """Yield outputs whose percentiles are given for two loads, or that repeat one further above to the last digit."""
+    """Yield outputs that have the percentiles of an output of another load, or repeat an output further above."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:

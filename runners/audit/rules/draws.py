@@ -33,7 +33,7 @@ _MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0
 
 
 def _step(states: Words, k: int, q: int, s: int) -> Words:
-    """Return the next states of one component."""
+    """Return the states of one component of the generator after one draw."""
     kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
     return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
@@ -106,7 +106,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Absent keys (in words) that explain an error count; `accident`: the chance that a wrong explanation fits."""
+    """Absent keys (in words) that explain an error count; `chance`: that a draw hits one; `accident`: it is luck."""
 
     absent: str
     chance: float
@@ -116,7 +116,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield each guess at the absent keys: in words, a share of the range, and whether draws below it are absent."""
+    """Yield each guess at the absent keys: in words, a share of the range, and whether they lie below that share."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -127,7 +127,7 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the absent keys that explain `errors` in `requests` draws, else None; `ranges`: the script's, if known."""
+    """Return the absent keys that explain `errors` in `requests` draws, else None; `ranges`: known numbers of keys."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
@@ -175,7 +175,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return the ranges that the script in the output's folder draws from; () if it seeds, None without a script."""
+    """Return the numbers of keys that the output's script draws from; () if it sets a seed, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -215,7 +215,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Yield error counts that follow if PUT draws two numbers a request (key and value) and GET draws one."""
+    """Yield error counts that follow if a PUT draws two random numbers (key and value) and a GET draws one."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output

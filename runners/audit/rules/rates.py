@@ -1,4 +1,4 @@
-"""Rules RAT: offered and achieved rates, and what latencies mean where these differ."""
+"""Rules RAT: offered and achieved rates, and what latencies mean if these rates differ."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
 
 @rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """Yield loads that achieved their rate with a p90 of at least ten times p50, or a p99 of a hundred times."""
+    """Yield loads that achieved their rate with a p90 of at least 10 times p50, or a p99 of at least 100 times p50."""
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)

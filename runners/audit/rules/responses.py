@@ -77,7 +77,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
-    """Yield each output without errors, the kinds of request that its script's name lists, and bytes a response."""
+    """Yield each output without errors, the kinds of request that its script's name lists, and bytes per response."""
     for output in group:
         requests, size = output.report.requests, figures.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
@@ -87,7 +87,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """Yield mixed loads (script put_get, with put and get in the report) whose responses have one kind's size."""
+    """Yield mixed loads (put_get) whose mean response size is that of the report's loads of one kind (put or get)."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:

@@ -34,7 +34,7 @@ TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with wha
 
 @dataclass(frozen=True, slots=True)
 class TimerFit:
-    """A straight line through a spectrum up to p90; `width_us` is its slope, the width of the uniform range.
+    """A straight line through a spectrum up to p90; `width_us`: the line's slope, the width of the uniform range.
 
     `deviation` is the largest distance from the line as a share of the width: the Kolmogorov distance from a uniform
     distribution. There is no p-value: of millions of samples every real distribution differs "significantly".
@@ -48,13 +48,13 @@ class TimerFit:
 
     @property
     def spans_a_tick(self) -> bool:
-        """Return whether the line reaches over about one millisecond, from near zero on."""
+        """Whether the line rises from near zero by about one millisecond."""
         low, high = TIMER_US
         return low <= self.width_us <= high and abs(self.start_us) <= 0.25 * self.width_us
 
     @property
     def is_millisecond_timer(self) -> bool:
-        """Return whether latencies are spread evenly over about one millisecond."""
+        """Whether latencies are spread evenly over about one millisecond."""
         straight = self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
         return straight and self.spans_a_tick
 
@@ -91,7 +91,7 @@ PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
-    """Return the line of latency over percentiles up to p90 if it is one that a timer of 1 ms makes, else None."""
+    """Return the line through an output's latencies up to p90 if a timer of 1 ms explains that line, else None."""
     rows = output.report.latencies.spectrum
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
