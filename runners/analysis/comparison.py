@@ -61,7 +61,7 @@ class Comparison:
 
     Only interleaved trials have these. `control`: the baseline's second process against its first. `reference`: for
     each quantity, the value of the server that does nothing. `late`: starts in which the generator was late.
-    `without_stalls`: the share of time that the p99 without the machine's stalls leaves out. `carried_over`: for each
+    `without_stalls`: the share of time that the p99 without stalls leaves out. `carried_over`: for each
     server, the relative change of service time in requests that follow a request to that server. `between_starts`: the
     share of the primary quantity's variance that lies between starts. `values`: for each (quantity, side), the value in
     each start; NaN for a start without this side.

@@ -64,9 +64,9 @@ class Knee:
     """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was wanted.
 
     `ceiling_rps`: the lowest rate at which the generator was late; `late`: for that reason the knee is not bounded from
-    above. `confirmed_by`: the longer step that met the objective at `rps`; `refuted_by`: the longer step that missed it
-    at the lowest rate. `closed_loop_rps`: infinite if none was measured. `repeated_rps`: the rate of the refuting step
-    if it lies below the interval by the short steps, else NaN.
+    above. Short steps find a knee, longer ones check it. `confirmed_by`: the longer step that met the objective at
+    `rps`; `refuted_by`: of those that missed it, that at the lowest rate. `closed_loop_rps`: the rate of a closed loop,
+    infinite without one. `repeated_rps`: the rate of `refuted_by` if short steps put the knee above it, else NaN.
     """
 
     kind: Kind

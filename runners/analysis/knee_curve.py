@@ -196,7 +196,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Return the ratio of two independent knees, with its interval by all pairs of quantiles (infinite if unknown)."""
+    """Return the ratio of two independent knees; its interval is that of the ratios of all pairs of their quantiles."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -228,7 +228,10 @@ def welch(
 
 
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Return how many starts would decide a `change` of logarithms with the interval +-`half`; None if unknown."""
+    """Return how many starts would tell a change from zero, or put it within `margin`; None if that is unknown.
+
+    `change`, `half`: the change of the logarithm in so many `starts`, and half the width of its interval.
+    """
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None

@@ -107,5 +107,5 @@ def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> d
 
 
 def as_target(path: Path) -> str:
-    """Return the setting of the server that a description file describes: target=PATH."""
+    """Return target=PATH, the setting that stands for the server which the file describes."""
     return f"target={path.resolve()}"

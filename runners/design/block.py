@@ -69,7 +69,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
-        """Return a block of given sessions, whose trials have rates of their own or are closed loops."""
+        """Return a block of sessions whose trials are planned already, so that no rate has to be chosen for them."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)

@@ -210,7 +210,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """An extent in which a workload is smaller here than in the published size, with both values."""
+    """A quantity, such as the number of keys, of which a run has less than the original report, with both values."""
 
     extent: Extent
     workload: str

@@ -57,7 +57,7 @@ def cached(size: Size) -> Interleaved:
 
 
 def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
-    """Yield the blocks of PUT or of GET that only a long size has time for."""
+    """Yield the further blocks of a workload (put or get) that are measured in the sizes published and full alone."""
     if size.name in VOLUME_S:
         yield copies(PUT if name == "put" else GET, COMPARED[size.name])
         yield volume(size, rate_rps) if name == "put" else cached(COMPARED[size.name])

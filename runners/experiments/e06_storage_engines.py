@@ -41,7 +41,7 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """Return the stores of a comma-separated list, in its order."""
+    """Return a setting for each store of a comma-separated list, in its order; `size` decides the heap of `memory`."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(store, heap_mb=heap_mb) if store.engine == "memory" else store for store in chosen]

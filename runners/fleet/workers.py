@@ -319,7 +319,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:
-    """Return the fleet that a command line names. Raises PlanError, also for `hosts` without `tls` unless `no_tls`."""
+    """Return the fleet that a command line names. Raises PlanError for `hosts` with neither `tls` nor `no_tls`."""
     files = Tls(*(path.resolve() for path in tls)) if tls else None
     if scheduler and hosts:
         raise PlanError("--scheduler and --hosts", "the one names workers that run, the other starts some", "give one")

@@ -117,7 +117,7 @@ class Measure:
 
 
 class Basis(StrEnum):
-    """The kind of evidence that an answer rests on, counted in `Answer.count`."""
+    """The kind of evidence that an answer rests on; `Answer.count` says how many pieces of it there are."""
 
     LOADS = "load"
     PROFILES = "profile"

@@ -60,7 +60,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest rate that the published server kept up with; `knee` is None if the closed loop here is slower."""
+    """The highest rate that the published server achieved; `knee`: the one here, None if the closed loop is slower."""
 
     workload: str
     published_rps: float

@@ -42,7 +42,7 @@ def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate at which an output was really taken, by the folder's index, else its offered rate."""
+    """Return the rate of a published output: the one that its folder's index states, else the offered one, or None."""
     return output.entry.ran_at_rps or output.offered_rps
 
 
@@ -226,7 +226,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were the percentiles taken at the rate that they are published under? No if the index differs."""
+    """Answer: were the percentiles taken at the rate they are published under? No if the folder's index has another."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

@@ -60,7 +60,7 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the `source_hash` of the lab's files that can change a figure, without reports, tests and the crate."""
+    """Return the `source_hash` of the Python files that can change a measured number: not of reports and tests."""
 
     def measures(inside: Path) -> bool:
         return (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and inside.suffix in MEASURING_FILES
