@@ -102,7 +102,7 @@ class Measured:
         """Each request of interleaved trials, in which one load goes to several servers; no rows for other blocks.
 
         Columns: `load`; `t_s`, the intended start; `target`; `predecessor`, the server of the request before it;
-        `response_us`; `service_us`; `fate` (what became of it).
+        `response_us`; `service_us` (NaN in an archive where the generator kept up); `fate` (what became of it).
         """
         return self._frames("requests", self.steps)
 

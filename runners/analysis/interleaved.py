@@ -101,7 +101,9 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
         whole = [start for start in starts[quantity] if usable([_cut(start, len(compared))], 0)]
         own = [_cut(start, len(compared)) for start in whole]
-        if not own:
+        # an archive keeps service times only of starts in which the generator was late: such starts alone are no row
+        in_few = QUANTITIES[quantity].column == "service_us" and len(own) < len(used)
+        if not own or (in_few and quantity != about.primary):
             continue
         against = compared, about.treatments[0], about.smallest_difference, about.control or None
         most_starts = about.planned_rounds if about.until else 0
@@ -144,7 +146,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
     controls = tuple(map(marked, control))
-    shifts = [treatments.carry_over(step.frames["requests"]) for step in used.values()]
+    shifts = [treatments.carry_over(step.frames["successions"]) for step in used.values()]
     carriers = dict.fromkeys(name for shift in shifts for name in shift)
     rates_rps = [rate for step in used.values() for rate in step.frames["targets"]["offered_rps"] if words.known(rate)]
     return Comparison(
@@ -265,6 +267,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         name: start_of(requests, names, quantity.level, quantity.column)
         for name, quantity in QUANTITIES.items()
         if quantity.level is not None and fewest * (1 - quantity.level) >= ENOUGH_BEYOND
+        and requests[quantity.column].notna().any()
         and (quantity.column != "response_us" or quantity.level <= on_time_to)
     }  # fmt: skip
     if machine_stalls.watched(step) and "p99_us" in starts:

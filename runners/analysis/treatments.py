@@ -222,17 +222,15 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
     return round(max(0.0, min(correlations, default=0.5)), 6)
 
 
-def carry_over(frame: pd.DataFrame) -> dict[str, float]:
+def carry_over(successions: pd.DataFrame) -> dict[str, float]:
     """Return, for each server, the relative change of service p50 in requests that follow a request to that server.
 
     Every server follows every other equally often, so the change cancels in ratios; a large one shows that servers
     disturb each other.
     """
-    known = frame[(frame["fate"] == "completed") & frame["predecessor"].notna()]
-    if known.empty:
+    if successions.empty:
         return {}
-    table: pd.DataFrame = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5).unstack()
-    logs = table.map(math.log)
+    logs = successions.pivot(index="target", columns="predecessor", values="service_p50_us").map(math.log)
     shift = logs.sub(logs.mean(axis=1), axis=0).mean(axis=0)
     return {str(name): math.expm1(value) for name, value in shift.items()}
 

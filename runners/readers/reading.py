@@ -19,7 +19,7 @@ from runners.errors import ReadError
 from runners.readers.activity import read_activity, read_events, read_pauses, read_stall_log, read_telemetry
 from runners.readers.hdr_log import HdrLog, read_hdr_log
 from runners.readers.load_json import LoadReport, read_load_json
-from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame, time_blocks
+from runners.readers.requests_log import rate_steps_frame, read_requests_log, requests_frame, successions, time_blocks
 from runners.readers.run import COLUMNS, Run, Step, complete, frame
 from runners.readers.stacks import (
     classifier_of,
@@ -88,7 +88,8 @@ def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
     Values are rounded to what is above noise: times of requests to three digits, activity to hundredths of a
-    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept.
+    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor
+    are their service times where the generator kept up: there they say what the response times say.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {
@@ -97,10 +98,9 @@ def archived_content(step: Step) -> Content:
         _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str"),
     }
     requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
+    service_us = requests["service_us"].mask(pd.Series(step.valid, requests.index))
     frames["requests"] = together(
-        requests.assign(
-            response_us=_three_digits(requests["response_us"]), service_us=_three_digits(requests["service_us"])
-        )
+        requests.assign(response_us=_three_digits(requests["response_us"]), service_us=_three_digits(service_us))
     )
     if frames["slices"].empty:
         activity = activity[activity["kind"].isin(_READ_ALONE)].reset_index(drop=True)
@@ -223,7 +223,8 @@ class _Reader:
             "samples": (self.folder.timed_stacks, lambda path: read_timed_stacks(path, start_us)),
         }
         sources.pop("rate_steps" if self.record.sweep is None else "requests")
-        return {name: self.tried(read, frame(name), path) for name, (path, read) in sources.items() if path.exists()}
+        frames = {name: self.tried(read, frame(name), path) for name, (path, read) in sources.items() if path.exists()}
+        return frames | ({"successions": successions(frames["requests"])} if "requests" in frames else {})
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
         """Return the `rate_steps` frame of a rate sweep, from its requests and the stall witness's log."""

@@ -118,6 +118,15 @@ BLOCKS = 40  # most blocks of time in a log of requests
 LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
 
 
+def successions(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the `successions` frame of a `requests` frame: service p50 by server and server asked before."""
+    known = requests[(requests["fate"] == "completed") & requests["predecessor"].notna()]
+    medians = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5)
+    table = medians.reset_index().itertuples(index=False)
+    rows = (dict(zip(COLUMNS["successions"], row, strict=True)) for row in table)
+    return frame("successions", rows)
+
+
 def time_blocks(at_s: Any) -> tuple[Any, int]:
     """Return each request's block of time by its intended start (s), and the number of blocks, 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0

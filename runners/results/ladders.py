@@ -150,12 +150,17 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of the quoted knees, with bounds no wider than the ends of both intervals allow."""
+    """Return the ratio of the quoted knees, with bounds no wider than the ends of both intervals allow.
+
+    Where a knee is only known as a bound, the bounds are those ends, for a reader can check no others.
+    """
     value = of.rps / against.rps
-    low = max(filter(words.known, (apart.low, of.low_rps / against.high_rps)))
-    high = min(filter(words.known, (apart.high, of.high_rps / against.low_rps)), default=math.inf)
+    ends = of.low_rps / against.high_rps, of.high_rps / against.low_rps
     if not words.known(value):
+        low, high = (end if words.known(end) else open_end for end, open_end in zip(ends, (0.0, math.inf), strict=True))
         return Bounded(min(max(apart.value, low), high), low, high)
+    low = max(filter(words.known, (apart.low, ends[0])))
+    high = min(filter(words.known, (apart.high, ends[1])), default=math.inf)
     return Bounded(value, min(low, value), max(high, value))
 
 

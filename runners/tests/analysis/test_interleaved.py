@@ -26,6 +26,7 @@ from runners.analysis.treatments import (
     start_of,
     without_spill_over,
 )
+from runners.readers.requests_log import successions
 from runners.storage.schema import InterleavedRecord
 from runners.tests.counts import rounds
 
@@ -137,7 +138,7 @@ def test_a_predecessor_that_slows_the_next_request_is_found() -> None:
     frame["service_us"] = frame["response_us"]
     after = (frame["predecessor"] == "other").to_numpy()
     frame.loc[after, "service_us"] *= 1.2
-    found = carry_over(frame)
+    found = carry_over(successions(frame))
     assert found["other"] > 0.08 > 0 > found["base"]
     assert found["other"] - found["base"] == pytest.approx(0.2, abs=0.06)
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from runners import words
-from runners.analysis.comparison import Form
+from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
 from runners.design.block import FEWEST_STARTS, MOST_UTILISATION, FixedRate, Interleaved
@@ -22,7 +22,7 @@ from runners.execution.executor import Executor
 from runners.execution.progress import Progress
 from runners.experiments import e04_lsm_rate_ladder as report_4
 from runners.experiments.e04_lsm_rate_ladder import questions
-from runners.readers.reading import read_run
+from runners.readers.reading import archived_content, read_run
 from runners.readers.run import Run
 from runners.report.comparison import direction_words
 from runners.report.comparison import interleaved_sections as sections
@@ -30,6 +30,7 @@ from runners.results.answer import Basis
 from runners.results.answer import Verdict as Answered
 from runners.results.checks import checks
 from runners.results.results import Results
+from runners.storage.archive import write_archive
 from runners.storage.run_folder import RunFolder
 from runners.targets.lab_server import RunningServer
 from runners.tests.execution.test_progress import Memory
@@ -196,6 +197,21 @@ def test_a_planted_difference_is_found_and_reported(compared: Run) -> None:
     assert found.trusted and {each.treatment for each in found.control} == {"lsm-control"}
     (section,) = sections(run)
     assert section.tables[0].rows and "p50" in section.figures[0].alt
+
+
+def test_an_archive_says_the_same_of_a_comparison_without_its_service_times(compared: Run, tmp_path: Path) -> None:
+    archive = RunFolder(tmp_path / "archive")
+    write_archive(archive.path, map(archived_content, compared.steps))
+    archive.write_manifest(compared.manifest)
+    (before,), (after,) = comparisons(compared), comparisons(read_run(archive))
+
+    def ratios(comparison: Comparison) -> dict[tuple[str, str], float]:
+        return {(row.quantity.name, row.treatment): row.ratio for row in comparison.rows}
+
+    told, again = ratios(before), ratios(after)
+    assert {name for name, _ in told.keys() - again.keys()} == {"service_p50_us", "service_p90_us", "service_p99_us"}
+    assert again == pytest.approx({key: told[key] for key in again}, rel=0.005)
+    assert after.carried_over == before.carried_over != {}
 
 
 def test_a_start_that_is_not_valid_is_left_out_and_said(compared: Run) -> None:

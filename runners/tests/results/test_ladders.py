@@ -83,6 +83,8 @@ def test_a_bound_from_above_leaves_a_ratio_open_below(contradicted: Run) -> None
     apart, inverse = between(contradicted, first, second), between(contradicted, second, first)
     assert apart is not None and apart.low == 0 and 1.3 < apart.high < 1.9
     assert inverse is not None and inverse.high == float("inf") and 0.5 < inverse.low < 0.8
+    assert first.knee is not None and second.knee is not None
+    assert apart.high == first.knee.high_rps / second.knee.low_rps, "as a reader works it out from what is quoted"
     answer = knees_apart("put", "lsm", "noop")(Results(contradicted))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE
     said = evidence_of(answer)
