@@ -138,9 +138,9 @@ def test_a_predecessor_that_slows_the_next_request_is_found() -> None:
     frame["service_us"] = frame["response_us"]
     after = (frame["predecessor"] == "other").to_numpy()
     frame.loc[after, "service_us"] *= 1.2
-    found = carry_over(successions(frame))
-    assert found["other"] > 0.08 > 0 > found["base"]
-    assert found["other"] - found["base"] == pytest.approx(0.2, abs=0.06)
+    shift = carry_over(successions(frame))
+    assert shift["other"] > 0.08 > 0 > shift["base"]
+    assert shift["other"] - shift["base"] == pytest.approx(0.2, abs=0.06)
 
 
 def test_an_effect_that_the_loads_alone_contradict_is_taken_from_them() -> None:
