@@ -89,7 +89,7 @@ def archived_content(step: Step) -> Content:
 
     Values are rounded to what is above noise: times of requests to three digits, activity to hundredths of a
     millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor
-    are their service times where the generator kept up: there they say what the response times say.
+    are their service times where the generator kept up: there the response times are quoted.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {
