@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from runners.tests.fixtures.outputs import CLOSED
 LENGTH = 25_000  # characters, and four times as many
 EACH_DOUBLING = 2.5
 NOISE_S = 0.05
+ROUNDS = 10
 HEAD = "Running 1m test @ http://h\n  1 threads and 8 connections\n"
 
 #: Of each kind a head and what is repeated after it.
@@ -61,14 +63,10 @@ KINDS: dict[str, tuple[str, str]] = {
 
 
 def took_s(text: str) -> float:
-    """The least CPU time of three audits of a text."""
-
-    def once() -> float:
-        begin = time.process_time()
-        as_text(audit([outputs_of(Document(text))]))
-        return time.process_time() - begin
-
-    return min(once() for _ in range(3))
+    """The CPU time of an audit of a text, in seconds."""
+    begin = time.process_time()
+    as_text(audit([outputs_of(Document(text))]))
+    return time.process_time() - begin
 
 
 def of_length(kind: str) -> Callable[[int], str]:
@@ -78,5 +76,11 @@ def of_length(kind: str) -> Callable[[int], str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_four_times_the_text_takes_four_times_as_long(kind: str) -> None:
+    """A stall of the machine makes an audit slower, never faster: the least times of up to ten rounds are compared."""
     text = of_length(kind)
-    assert took_s(text(4 * LENGTH)) <= EACH_DOUBLING**2 * took_s(text(LENGTH)) + NOISE_S
+    short = long = math.inf
+    for _ in range(ROUNDS):
+        short, long = min(short, took_s(text(LENGTH))), min(long, took_s(text(4 * LENGTH)))
+        if long <= EACH_DOUBLING**2 * short + NOISE_S:
+            return
+    pytest.fail(f"{LENGTH} characters took {short:.3f} s, four times as many {long:.3f} s")
