@@ -88,7 +88,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Return a duration with its bounds: 118 us (116-121), 17 ms (from 0.1, no upper limit), 92 us (73 us-1.68 ms)."""
+    """Return a duration with its bounds: 118 us (116-121), 17 ms (at least 0.1), 92 us (73 us-1.68 ms)."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
@@ -112,16 +112,16 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
 
 def _between(low: str, high: str) -> str:
     if not (low and high):
-        return f"from {low}, no upper limit" if low else f"up to {high}, no lower limit"
+        return f"at least {low}" if low else f"at most {high}"
     return (f"{NBSP}to{NBSP}" if MINUS in low + high else DASH).join((low, high))
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage: 26.6 %, 0 %, 100 %; two decimals below 10 % and from 99.9 to 100 %."""
+    """Return a share of 1 as a percentage: 2.66 %, 26.6 %, 266 %; two decimals from 99.9 to 100 % too."""
     if not known(share):
         return UNKNOWN
     value = share * 100
-    decimals = 0 if value in (0, 100) else 1 if 10 <= abs(value) < 99.9 or abs(value) > 100 else 2
+    decimals = 0 if value == 0 or abs(value) >= 100 else 1 if 10 <= abs(value) < 99.9 else 2
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS if float(text) else "") + f"{NBSP}%"  # what is rounded to zero has no sign
 

@@ -35,11 +35,15 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The median response times in us of two loads of one server each, at one rate: the baseline and a treatment."""
+    """The median response times in us of two loads of one server each, at one rate: the baseline and a treatment.
+
+    `steady`: whether both loads became steady, as far as is known; else their medians can't be compared.
+    """
 
     rate_rps: float
     baseline: Bounded
     treatment: Bounded
+    steady: bool = True
 
     @property
     def share(self) -> float:

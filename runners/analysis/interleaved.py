@@ -23,6 +23,7 @@ from runners.analysis.counts import Counts
 from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
+from runners.analysis.steady_state import steadiness
 from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
 from runners.analysis.validity import kept_up_to
 from runners.design.block import REFERENCE_TARGET
@@ -63,7 +64,8 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
     rates_rps = [facts.offered_rps(step) for step in (baseline, treatment)]
     if medians[0] is None or medians[1] is None or rates_rps[0] != rates_rps[1]:
         return None
-    return Alone(rates_rps[0], medians[0], medians[1])
+    steady = all(steadiness(step).steady is not False for step in (baseline, treatment))
+    return Alone(rates_rps[0], medians[0], medians[1], steady)
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:

@@ -81,7 +81,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = replace(
         LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
-        profile=events, questions=("rates", "shares", "45k", "beyond"),
+        profile=events, questions=("rates", "polling", "45k", "beyond"),
     )  # fmt: skip
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
@@ -138,7 +138,7 @@ def questions() -> tuple[Asked, ...]:
         "warm": comparisons.differs(
             (COLD_AGAINST_WARM,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
         ),
-        "shares": profiles.changes_with_rate,
+        "polling": profiles.polling_falls,
         "flush-tail": tails.tail_by("flush", "put-warm-lsm"),
         "compaction-tail": tails.tail_by("compaction", "put-warm-lsm"),
         "cold": published.leaves_out_a_cold_start("put-cold"),

@@ -84,7 +84,6 @@ def content_of(step: Step) -> Content:
 
 
 BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"
-MOST_CHARACTERS = 200  # of a line of README.md
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
@@ -104,14 +103,9 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     key = next((key for key in (*keys, *decided) if key in decided), keys[0])
     if (answer := answers.get(key)) is None:
         return ""
-    row, verdict = criteria()[number][key], str(answer["verdict"])
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
-    says = {Verdict.YES: row.yes, Verdict.NO: row.no}.get(Verdict(verdict), answer["question"]).rstrip(".")
     first, *_ = kept["effects"][key].split("; ")
-    pair = re.sub(rf", (at least )?[+{words.MINUS}\d][^,]*(%|times).*$", "", first)  # without the change from it
-    asked = f"{link}: {answer['question']} **{verdict.capitalize()}**: "
-    lines = (f"{asked}{first}.", f"{asked}{pair}.", f"{link}: **{says}**: {pair}.")
-    line = next((line for line in lines if len(line) <= MOST_CHARACTERS), lines[-1])
+    line = f"{link}: {answer['question']} **{str(answer['verdict']).capitalize()}**.\n{words.sentence(first)}"
     named = [
         f"`{name}`: {text}" for name, text in TREATMENTS.items() if re.search(rf"(?<![\w-]){name} (?=\d|at )", line)
     ]

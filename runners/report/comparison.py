@@ -106,6 +106,9 @@ def title(comparison: Comparison) -> str:
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
     main = [row for row in decided if _is_main(comparison, row)]
     parts = [f"{_name(row.treatment)} {row.quantity.label} {row.change}" for row in (main or decided)[:3]]
+    leading = comparison.rows_of(comparison.leading)
+    if not parts and leading and all(row.direction == Direction.SAME and not row.refused for row in leading):
+        parts = [f"{leading[0].quantity.label} the same within {words.given_share(comparison.margin)}"]
     return f"Against {_name(comparison.baseline)}: {', '.join(parts) or 'no difference is decided'}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -32,7 +32,10 @@ LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 CHANGING = "\u2020"  # behind the name of a load that never became steady
-UNRESOLVED = "*"  # behind a percentile that is inside the floor, or above what the generator kept up to
+#: Behind a percentile that the instrument may have made, and behind one of a load whose floor is not known.
+UNRESOLVED, NO_FLOOR = "*", "\u2021"
+#: The notes on these marks below a table.
+MARKS = {UNRESOLVED: "within-floor", NO_FLOOR: "no-floor"}
 PROFILED = ", profiled"
 MOST_BARS = 14
 LEAST_SHARE = 0.01  # of a bar: what is narrower can't be seen
@@ -41,11 +44,20 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile with its interval as a cell, and UNRESOLVED if the instrument hides it; a dash if unknown."""
+    """Return a percentile with its interval, and a mark if the instrument may have made it; a dash if unknown."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
-    return facts.written(value) + (UNRESOLVED if instrument.unresolved(run.steps, step, level) else "")
+    if not instrument.unresolved(run.steps, step, level):
+        return facts.written(value)
+    has_floor = instrument.kept_up_below(step, level) is not None or instrument.own_floor(run.steps, step) is not None
+    return facts.written(value) + (UNRESOLVED if has_floor else NO_FLOOR)
+
+
+def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the notes on the marks of percentiles in the cells of a table."""
+    cells = [cell for row in rows for cell in row]
+    return [PROSE["loads"][note] for mark, note in MARKS.items() if any(cell.endswith(mark) for cell in cells)]
 
 
 def loads_table(results: Results) -> Table | None:
@@ -67,9 +79,10 @@ def loads_table(results: Results) -> Table | None:
         for step in loads
     )  # fmt: skip
     head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
-    notes = ["kept"] * of_ladders + ["response", "upper-limit"] + ["changing"] * bool(changing)
-    notes += ["unquoted"] * any(tables.NONE in row for row in rows) + ["cpu"] * bool(results.comparisons)
-    return Table("Loads at one rate", head, rows, " ".join(PROSE["loads"][note] for note in notes))
+    own = PROSE["loads"]
+    notes = [own["kept"]] * of_ladders + [own["response"], *marks_in(rows)] + [own["changing"]] * bool(changing)
+    notes += [own["unquoted"]] * any(tables.NONE in row for row in rows) + [own["cpu"]] * bool(results.comparisons)
+    return Table("Loads at one rate", head, rows, " ".join(notes))
 
 
 def latency_section(results: Results) -> Section:
@@ -199,7 +212,11 @@ def published_section(results: Results) -> Section:
     known = [f"{title(ladder)}." for ladder, _ in of_ladders if ladder.knee]
     own = PROSE["published"]
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
-    text = " ".join([*texts, *([PROSE["loads"]["upper-limit"], own["machine"]] if shown else [])])
+    if shown:
+        tools = {cell for table in shown for name, *cells in table.rows if name == "generator" for cell in cells}
+        marks = marks_in(row for table in shown for row in table.rows)
+        texts += [*marks, own["machine"], *([own["timer"]] if {"wrk2", "truepace"} <= tools else [])]
+    text = " ".join(texts)
     return Section.of(
         "published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text
     )

@@ -34,8 +34,13 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     questions = (
         f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
     )
-    where = f" on {machine['cpu_model']}, {machine['cores']} cores" if machine.get("cpu_model") else ""
-    yield words.sentence(f"{questions}{',' if verdicts and where else ''}{where}")
+    where = ""
+    if machine.get("cpu_model"):
+        cores = words.several(machine["cores"], "core")
+        apart = run.manifest.get("targets") or any(step.record.shares for step in run.steps)
+        shared = "" if apart else " that server and generator share"
+        where = f"{',' if verdicts else ''} on {machine['cpu_model']}, {cores}{shared}"
+    yield words.sentence(f"{questions}{where}")
     if not verdicts:
         yield from (f"{title(ladder)}." for ladder in conclusion.results.ladders[:MOST_ANSWERS])
     decided = [
@@ -75,8 +80,8 @@ def terms(results: Results) -> Iterator[str]:
         )
     if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
         yield (
-            "A rate of “at least” was limited by the generator; a change of “at least” is the end of its interval "
-            "nearest to no change."
+            "A rate of “at least” was limited by the generator, so its change is what is given or more; the end of its "
+            "interval that is nearest to no change stands in brackets."
         )
 
 

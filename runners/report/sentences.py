@@ -16,13 +16,12 @@ from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
-from runners.analysis.quantities import Reason, Refusal, Row, absolute, changed, signed
+from runners.analysis.quantities import Reason, Refusal, Row, absolute, at_least, changed, signed
 from runners.report.tables import template
 from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
 from runners.results.knees import KneeRatio, PublishedRate
-from runners.results.profiles import ChangeWithRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
@@ -57,6 +56,8 @@ def value_of(measure: Measure) -> str:
     if not (math.isfinite(measure.low) and math.isfinite(measure.high)) or measure.low == measure.high:
         return written(measure.value)
     if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
+        if written(measure.low) == written(measure.high):
+            return written(measure.high)
         low = _factor(measure.low) if measure.unit == Unit.TIMES else written(measure.low)
         return f"{low} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
@@ -99,7 +100,7 @@ def _(difference: Difference) -> str:
     )
     if row.refused:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
-    text = f"{leads}{label} of {row.pair}, {row.change}"
+    text = f"{leads}{label} of {row.pair}, {_change(row)}"
     if row.direction == Direction.SAME:
         same = f"{label} of {facts.engine_name(row.treatment)} is the same"
         text = f"{same} within {words.given_share(difference.margin)}: {row.change}"
@@ -107,14 +108,24 @@ def _(difference: Difference) -> str:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
         text += f"; in all threads {difference.all_threads.change}"
-    if row.at_least:
-        text += "; the generator was at its limit"
     text += _offered(difference, row)
     if (medians := difference.alone) is not None:
-        pair = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
-        differ = "inconclusive" if medians.inconclusive else signed(medians.share)
-        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {differ}, {pair}"
+        differ = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
+        differ += ", not decided" if medians.inconclusive else f", {signed(medians.share)}"
+        if not medians.steady:
+            differ = "not compared, for one never became steady"
+        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {differ}"
     return text
+
+
+def _change(row: Row) -> str:
+    """Return the change of a row with its interval; "or more" if one side's value is a bound."""
+    if not (row.decided and (row.at_most or row.at_least)):
+        return row.change
+    text = f"{words.percent(1 - row.ratio)} lower"
+    if row.ratio > 1:
+        text = at_least(row.ratio - 1).removeprefix("at least ")
+    return f"{text} or more (95{words.NBSP}%: {row.change})"
 
 
 def _offered(difference: Difference, row: Row) -> str:
@@ -193,18 +204,8 @@ def _(rate: PublishedRate) -> str:
 
 
 @words_of.register
-def _(change: ChangeWithRate) -> str:
-    name = f"{facts.engine_name(change.subject)} {change.workload.upper()}"
-    rates = f"from {words.rate(change.low_rps)} to {words.rate(change.high_rps)}"
-    parts = [f"{category} {a.as_share} to {b.as_share}" for category, a, b in change.moved[:MOST_NAMED]]
-    if not parts:
-        return f"{name} {rates}: no category changes by more than {words.percent(change.most)}"
-    return f"{name} {rates}: {words.listed(parts)}"
-
-
-@words_of.register
 def _(tail: Explained) -> str:
-    slow = f"of the time above the usual that responses slower than {words.latency(tail.threshold_us)} took"
+    slow = f"extra time of the responses slower than {words.latency(tail.threshold_us)}"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
@@ -236,16 +237,17 @@ def _says_all(difference: Difference) -> bool:
 
 
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
-    """Return the changes of several treatments against one baseline: decided, the same, undecided, not compared."""
+    """Return the changes of several treatments against one baseline; those that are not decided by name alone."""
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
-    by_outcome: dict[str, list[str]] = {"": [], "the same": [], "not decided": []}
+    same = f"the same within {words.given_share(differences[0].margin)}"
+    by_outcome: dict[str, list[str]] = {"": [], same: [], "not decided": []}
     for piece in differences:
         own = piece.row
-        outcome = "" if own.decided else "the same" if own.direction == Direction.SAME else "not decided"
+        outcome = "" if own.decided else same if own.direction == Direction.SAME else "not decided"
         if own.refused:
             outcome = f"not compared, for {refusal_words(own.refused)}"
-        change = "" if own.refused else f" {own.change}"
+        change = f" {own.change}" if own.decided else ""
         by_outcome.setdefault(outcome, []).append(f"{facts.engine_name(own.treatment)}{change}")
     parts = [f"{outcome}: {words.listed(of)}".removeprefix(": ") for outcome, of in by_outcome.items() if of]
     return f"{label} {row.quantity.label}{_offered(differences[0], row)}, against {base}: {'; '.join(parts)}".lstrip()

@@ -17,25 +17,31 @@ from runners.results.checks import Check, Consequence
 from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
-MOST_NAMED = 2
+MOST_NAMED = 3  # values of a failed check; one more than that is written too
 #: What a failed check says, and what follows from it.
 _FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
 
 
-def check_words(*checks: Check, with_values: bool = True) -> str:
-    """Return failed checks of one kind in a sentence: what failed, in which places, the worst values, what follows."""
+def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
+    """Return failed checks of one kind in a sentence: what failed, where, and what follows.
+
+    `places`: names of loads in place of all places and values.
+    """
     failed, follows = _FAILED.get(checks[0].about, [checks[0].about, "see conclusions.json"])
-    places = [part for check in checks if (part := _place_words(check, with_values))]
-    return words.sentence(f"{failed}{' ' if places else ''}{words.listed(places)}; {follows}")
+    if places is None:
+        where = words.listed(filter(None, map(_place_words, checks)))
+    else:
+        where = f"({', '.join(dict.fromkeys(places))})" if places else ""
+    return words.sentence(f"{' '.join(filter(None, (failed, where)))}; {follows}")
 
 
-def _place_words(check: Check, with_values: bool) -> str:
+def _place_words(check: Check) -> str:
     """Return where a check failed and its worst values; empty if neither is known."""
-    values = [words_of(measure) for measure in check.measures[:MOST_NAMED]]
-    if more := len(check.measures) - len(values):
-        values.append(f"{more} more")
+    values = list(map(words_of, check.measures))
+    if len(values) > MOST_NAMED + 1:
+        values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]
     where = [f"in “{check.place}”"] if check.place else []
-    return " ".join([*where, *([f"({', '.join(values)})"] if values and with_values else [])])
+    return " ".join([*where, *([f"({', '.join(values)})"] if values else [])])
 
 
 def validity_line(checks: Sequence[Check]) -> str:
@@ -74,7 +80,14 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return a sentence for each failed check that touches question `number`, first those that exclude evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
-    return [check_words(check, with_values=False) for check in touching]
+    used = set(conclusion.answers[number - 1].answer.steps)
+    loads = [step for step in conclusion.results.steps if step.name in used and step.kind == "load"]
+    return list(
+        dict.fromkeys(
+            check_words(check, places=[facts.title(load) for load in loads if load.name in check.steps])
+            for check in touching
+        )
+    )
 
 
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
@@ -105,10 +118,9 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
         if not (step.valid or shown_elsewhere):
             yield step, words.sentence(facts.why_not(step))
         yield from ((step, str(problem).replace(f"{run.folder.path}{os.sep}", "")) for problem in step.unreadable)
-    for step in run.find(kind="load", profiled=False):
-        profiled = run.find(kind="load", subject=step.subject, workload=step.workload, profiled=True)
-        if all(other.frames["shares"].empty for other in profiled):
-            yield step, "there is no profile of this load."
+    for step in run.find(kind="load", profiled=True):
+        if step.frames["shares"].empty:
+            yield step, "its profile holds nothing."
 
 
 def _name_of(step: Step) -> str:

@@ -173,8 +173,7 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    changing = f"{words.listed(seen.changing)} went up and down or on; " if seen.changing else ""
-    label = f"{label_of(step)}: {changing}median from begin to end"
+    label = f"{label_of(step)}: {words.listed(seen.changing) or 'median'} changing; median from begin to end"
     return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
 
 

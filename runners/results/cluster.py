@@ -236,8 +236,10 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             continue
         method, own_us = blocks[comparison.name], row.baseline_value
         low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-        price = Measure(f"CPU time that passing a {method} on adds to it", value_us, Unit.LATENCY_US, low_us, high_us)
-        evidence: list[object] = [price.against(Measure("a whole request on one node", own_us, Unit.LATENCY_US))]
+        label = f"CPU time added to a {method} that is passed on, as {NODES - 1} of {NODES} are,"
+        whole = Measure(f"a whole {method} on one node", own_us, Unit.LATENCY_US)
+        price = Measure(label, value_us, Unit.LATENCY_US, low_us, high_us).against(whole)
+        evidence: list[object] = [price]
         if (median := comparison.row(MEDIAN, NEW)) is not None:
             evidence.append(difference_of(comparison, median, method))
         given = answer_of(comparison, row, (Direction.HIGHER,))
@@ -269,7 +271,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     more = difference(*shares)
     evidence = tuple(
         Measure.of(
-            f"share of the CPU time of {comparison.workload.upper()} that one node does not need", share, Unit.SHARE
+            f"of the CPU time of an average {comparison.workload.upper()}, passing on takes", share, Unit.SHARE
         )
         for comparison, share in zip(compared, shares, strict=True)
     )
@@ -297,7 +299,8 @@ def alike(results: Results, *workloads: str) -> Answer | None:
             if not within:
                 low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
                 points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
-                evidence.append(Measure.of("percentage points between them, of which 10 may be,", points, Unit.COUNT))
+                label = f"difference in percentage points (alike: below {100 * ALIKE:.0f})"
+                evidence.append(Measure.of(label, points, Unit.COUNT))
             steps += [step for step, _ in seen]
     if not verdicts:
         return None

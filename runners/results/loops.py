@@ -146,7 +146,7 @@ def executor(results: Results) -> Answer | None:
     return Answer.by(
         [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
         Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
-        Measure.mean("change of the median", moves_us, Unit.LATENCY_US),
+        Measure.mean("change of the median", moves_us, Unit.LATENCY_US).out_of(waiting[0][0].median_us),
         Measure.mean("change of the rate", rates, Unit.CHANGE),
         needed=Needed.INTERLEAVED, figure=RATES,
     )  # fmt: skip
@@ -165,7 +165,7 @@ def timer_and_tick(results: Results) -> Answer | None:
         Measure("computed wait", expected_us, Unit.LATENCY_US),
     ]
     counted = [loop for loop in results.loops if math.isfinite(loop.a_request("DelayedACKs"))]
-    for label, waits in (("delayed ACKs a request that waits", True), ("a request that does not", False)):
+    for label, waits in (("delayed ACKs per request that waits", True), ("per request that does not", False)):
         if values := [loop.a_request("DelayedACKs") for loop in counted if loop.waits == waits]:
             measures.append(Measure.mean(label, values, Unit.FACTOR))
     close = all(abs(median_us - expected_us) < CLOSE * expected_us for median_us in medians_us)

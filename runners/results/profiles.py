@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from scipy.stats import false_discovery_control, norm
 
+from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
 from runners.design.session import LOCK, PROFILED_RATE_STEP
@@ -21,14 +22,13 @@ from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
 from runners.results.results import Results
 
 PROFILER, MUCH = "profiler", 0.05  # above this share of the samples, figures give the profiler's own share
+POLL = "poll"
 #: Categories of stacks that are the store's own work: a store that costs nothing would save them all.
 STORE = ("storage", "log", "flush", "compaction", "cache")
 SOCKETS = ("socket read", "socket write")
 #: The work of receiving a request and making its response, apart from sockets and the store.
 HTTP = ("HTTP parsing", "handler", "response")
 MOST = 0.5
-#: A share of the CPU samples that has to change before it matters, as the table of questions has it.
-SHARE_MARGIN = 0.02
 #: Anchor of the figure of CPU time per request by category.
 CPU_FIGURE = "cpu-a-request"
 ALLOC = "alloc"
@@ -183,59 +183,32 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
     return [last[workload] for workload in workloads if workload in last and facts.usable_profile(last[workload])]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeWithRate:
-    """Categories `moved` (name, share at low, at high rate) between profiled rates; `most`: largest possible change."""
-
-    subject: str
-    workload: str
-    low_rps: float
-    high_rps: float
-    moved: tuple[tuple[str, Bounded, Bounded], ...]
-    most: float
-    steps: tuple[str, ...]
-
-    @property
-    def largest(self) -> float:
-        """The largest change of a share whose intervals are disjoint; 0 without any."""
-        return max((abs(after.value - before.value) for _, before, after in self.moved), default=0.0)
-
-
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
     """Return the profiled rate steps of a workload with usable profiles, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 
 
-def change_with_rate(steps: Sequence[Step], event: str) -> ChangeWithRate | None:
-    """Compare the lowest with the highest of these profiled rate steps; None without two rates."""
-    with_event = [step for step in steps if not facts.shares_of(step, event).empty]
-    if len(with_event) < 2:
-        return None
-    low, high = with_event[0], with_event[-1]
-    categories = (name for name in map(str, facts.shares_of(low, event)["category"]) if name != PROFILER)
-    pairs = ((name, share(low, event, name), share(high, event, name)) for name in categories)
-    shares = [(name, before, after) for name, before, after in pairs if before and after]
-    changes = [difference(after, before) for _, before, after in shares]
-    most = max([0.0, *(end for change in changes for end in (change.high, -change.low))])
-    apart = [row for row in shares if row[1].apart_from(row[2])]
-    moved = tuple(sorted(apart, key=lambda row: (-abs(row[1].value - row[2].value), row[0])))
-    rates_rps = facts.offered_rps(low), facts.offered_rps(high)
-    return ChangeWithRate(low.subject, low.workload, *rates_rps, moved, most, (low.name, high.name))
-
-
-def changes_with_rate(results: Results) -> Answer | None:
-    """Answer: does the work of a request change with the rate? No if no share can change by SHARE_MARGIN."""
+def polling_falls(results: Results) -> Answer | None:
+    """Answer: does polling take a smaller share of the CPU time at the highest profiled rate than at the lowest?"""
+    falls, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
-    pairs = dict.fromkeys((step.workload, step.subject) for step in first_steps)
-    of_pairs = (change_with_rate(profiled_rate_steps(results.run, *pair), facts.CPU) for pair in pairs)
-    seen = [change for change in of_pairs if change is not None]
-    if not seen:
+    for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):
+        profiled = profiled_rate_steps(results.run, workload, subject)
+        ends = [(step, part) for step in profiled if (part := share(step, facts.CPU, POLL)) is not None]
+        if len(ends) < 2:
+            continue
+        (low, before), (high, after) = ends[0], ends[-1]
+        falls.append(difference(before, after))
+        at_low, at_high = (f"at {words.rate(facts.offered_rps(step))}" for step in (low, high))
+        name = f"{workload.upper()} of {facts.engine_name(subject)}"
+        taken = Measure.of(f"polling in {name} {at_low}", before, Unit.SHARE)
+        used = Measure(f"CPU per request {at_low}", facts.cpu_us(low), Unit.LATENCY_US)
+        evidence.append(taken.against(Measure.of(at_high, after, Unit.SHARE)))
+        evidence.append(used.against(Measure(at_high, facts.cpu_us(high), Unit.LATENCY_US)))
+        steps += [low, high]
+    if not falls:
         return None
-    widest, verdict = max(seen, key=lambda change: change.largest), Verdict.YES
-    if max(change.most for change in seen) < SHARE_MARGIN:
-        verdict = Verdict.NO
-    elif widest.largest < SHARE_MARGIN:
-        verdict = Verdict.INCONCLUSIVE
-    figure = f"byrate-{widest.workload}-{facts.CPU}"
-    return Answer(verdict, (widest,), Basis.PROFILES, len(seen), Needed.SAMPLES, steps=widest.steps, figure=figure)
+    verdict = Verdict.of(min(fall.low for fall in falls), max(fall.high for fall in falls))
+    figure = f"byrate-{steps[-1].workload}-{facts.CPU}"
+    return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
 from runners.errors import ReadError
@@ -117,7 +118,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound if it lies within the floor."""
     label, value = (
-        "that of truepace, the lab's generator,",
+        f"that of truepace, the lab's generator, here at {words.rate(facts.offered_rps(step))}",
         facts.quoted(step, 0.5) or Bounded(math.nan),
     )
     if instrument.unresolved(results.steps, step, 0.5):

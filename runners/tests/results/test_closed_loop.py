@@ -75,7 +75,7 @@ def test_the_wait_is_the_timer_and_one_tick_and_the_kernel_counts_it(tmp_path: P
     assert answer is not None and answer.verdict == Verdict.YES
     seen = measures(answer)
     assert seen["computed wait"].value == pytest.approx(44_000)
-    assert seen["delayed ACKs a request that waits"].low > 0.5 > seen["a request that does not"].high
+    assert seen["delayed ACKs per request that waits"].low > 0.5 > seen["per request that does not"].high
 
 
 def test_the_404s_are_the_scripts_and_the_mix_is_none(tmp_path: Path) -> None:
