@@ -184,9 +184,7 @@ def _(ratio: KneeRatio) -> str:
         else:
             text = f"knee of {text}, {changed(change.value, change.low, change.high)}"
     unconfirmed = [name for name, knee in pairs if knee.kind == Kind.FOUND and not knee.confirmed]
-    text += f"; only short steps show the knee of {words.listed(unconfirmed)}" if unconfirmed else ""
-    missed = [f"{name} at {words.rate(knee.repeated_rps)}" for name, knee in pairs if words.known(knee.repeated_rps)]
-    return f"{text}; short steps met more, but longer loads missed: {words.listed(missed)}" if missed else text
+    return text + (f"; only short steps show the knee of {words.listed(unconfirmed)}" if unconfirmed else "")
 
 
 def knee_words(knee: Knee) -> str:
