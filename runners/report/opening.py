@@ -69,7 +69,8 @@ def size_words(run: Run) -> str:
 
 
 def terms(results: Results) -> Iterator[str]:
-    """Yield definitions of the terms that the answers use: knee, closed-loop rate, “at least”."""
+    """Yield definitions of the terms that the answers use: intervals, knee, closed-loop rate, “at least”."""
+    yield f"In brackets: 95{words.NBSP}% intervals."
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."

@@ -445,6 +445,6 @@ def test_experiment_04_is_planned_from_its_blocks_and_fits_its_quick_size() -> N
     assert 180 <= EXPERIMENTS["04"].planned_s(asked) - by_wrk2_s <= 390
     assert {each for block in EXPERIMENTS["04"].blocks_of(asked) for each in block.questions} >= {
         "rates",
-        "shares",
+        "polling",
         "warm",
     }
