@@ -16,7 +16,7 @@ from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import ladders, sizes
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, Verdict
+from runners.results.answer import Asked, Verdict, either
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -30,6 +30,7 @@ LOOPS = sizes("03", "loops")
 #: Selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
+SLICED_QUESTIONS = {"put": ("pool-rate", "selectors-rate"), "get": ("get-rate", "get-selectors")}
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
 #: Rates offered to a pool, as shares of its good responses in closed loop: one that it can serve, one that it can't.
 OVERLOAD_SHARES = (0.8, 2.0)
@@ -111,7 +112,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
         tuple(EXECUTIONS[way] for way in CROSSED), CROSSED[0], sent, plan,
         plan.shape(connections, servers=AT_ONCE + 2), plan.starts, primary=THROUGHPUT, margin=MARGIN,
         slice_s=WRITES_SLICE_S if method == "put" else SLICE_S, at_once=AT_ONCE,
-        questions=("large-values",) if large else ("get-selectors",),
+        questions=("large-values",) if large else SLICED_QUESTIONS[method],
     )  # fmt: skip
 
 
@@ -134,8 +135,8 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
-            (puts, listed(asked["put_executions"]), FITTING_PUT, ("pool", "selectors", "virtual", "locks", "beyond")),
-            (gets, listed(asked["get_executions"]), FITTING_GET, ("get", "locks")),
+            (puts, listed(asked["put_executions"]), FITTING_PUT, ("pool-rate", "selectors-rate", "virtual", "locks", "beyond")),
+            (gets, listed(asked["get_executions"]), FITTING_GET, ("get-rate", "locks-get")),
         )
         for block in replace(plan, questions=keys).blocks(
             workload.name, f"{workload.label}: the knees of all ways to run a request, by slices in random order",
@@ -179,6 +180,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
+    from runners.analysis.intervals import Direction
     from runners.results import comparisons, knees, profiles, published
     from runners.results.loads import Loop, more_than
 
@@ -188,18 +190,28 @@ def questions() -> tuple[Asked, ...]:
             "by the pool", pooled, many, (("by 63 more connections", many, one), ("by both", pooled, one))
         ),
         "one-connection": more_than("without the pool, of with it", one, Loop("blocking-one", 1)),
-        "pool": knees.knees_apart("put", "blocking-one", "selector-one"),
-        "selectors": knees.knees_apart("put", "blocking-many", "blocking-one"),
+        "pool-rate": either(
+            comparisons.differs(("put-selectors",), "selector-one", THROUGHPUT, (Direction.LOWER,)),
+            knees.knees_apart("put", "blocking-one", "selector-one"),
+        ),
+        "selectors-rate": either(
+            comparisons.differs(("put-selectors",), "blocking-many", THROUGHPUT, (Direction.HIGHER,)),
+            knees.knees_apart("put", "blocking-many", "blocking-one"),
+        ),
         "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),
         "median": comparisons.differs(("hand-over", "compare"), "blocking-one", "p50_us"),
-        "get": knees.knees_apart("get", "selector", "blocking-one"),
+        "get-rate": either(
+            comparisons.differs(("get-selectors",), "selector", THROUGHPUT, (Direction.HIGHER,)),
+            knees.knees_apart("get", "selector", "blocking-one"),
+        ),
         "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),
         "large-values": comparisons.parts_differ(
             Verdict.of_all, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
         ),
         "virtual": knees.knees_apart("put", "virtual", "blocking-many"),
         # behind one selector that waits for the pool, one request at a time is in the store: nobody waits for its mutex
-        "locks": profiles.takes_most(("put", "get"), "blocking-many", profiles.STORE_WAITS),
+        "locks": profiles.takes_most(("put",), "blocking-many", profiles.STORE_WAITS),
+        "locks-get": profiles.takes_most(("get",), "blocking-many", profiles.STORE_WAITS),
         "queue": knees.longer_queue,
         "errors": published.reads_miss(lambda: columns("report-3", "-get-")),
         "beyond": published.beyond_the_knee,

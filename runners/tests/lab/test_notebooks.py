@@ -5,15 +5,19 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import re
 import runpy
 import shutil
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 from traitlets.config import Config
 
+from runners.design.experiment import validate
+from runners.design.load import SIZES
 from runners.experiments.registry import EXPERIMENTS
 from runners.lab import _parameters_in
 from runners.toolchain.tools import NOTEBOOKS, ROOT
@@ -32,6 +36,18 @@ def test_a_notebook_has_no_logic_and_no_outputs(path: Path) -> None:
     for cell in code_cells(path):
         assert cell["outputs"] == [] and cell["execution_count"] is None
         assert not [node for node in ast.walk(ast.parse("".join(cell["source"]))) if isinstance(node, LOGIC)]
+
+
+@pytest.mark.parametrize("number", [number for number, plan in EXPERIMENTS.items() if plan.blocks is not None])
+@pytest.mark.parametrize("size", SIZES)
+def test_every_block_that_a_size_plans_is_measured_by_a_cell(number: str, size: str) -> None:
+    plan = EXPERIMENTS[number]
+    if "size" not in {parameter.name for parameter in plan.parameters}:
+        return
+    source = "\n".join("".join(cell["source"]) for cell in code_cells(NOTEBOOKS / plan.notebook))
+    patterns = re.findall(r'lab\.run\("([^"]+)"\)', source)
+    planned = [block.name for block in plan.blocks_of(validate(plan.parameters, {"size": size}))]
+    assert [name for name in planned if not any(fnmatchcase(name, pattern) for pattern in patterns)] == []
 
 
 def test_parameters_are_read_from_names_by_the_experiments_own_list() -> None:

@@ -98,8 +98,9 @@ def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> N
     shown = [figure.anchor for figure in page.figures]
     assert len(shown) == len(set(shown))
     by_key = {part.answered.question.key: part for part in page.questions}
-    assert [figure.anchor for figure in by_key["pool"].shown.figures] == ["knees-put"]
-    assert by_key["selectors"].shown.empty and by_key["selectors"].elsewhere == by_key["pool"].anchor
+    first, second = by_key["pool-rate"], by_key["selectors-rate"]
+    assert [figure.anchor for figure in first.shown.figures] == [first.answered.answer.figure]
+    assert second.shown.empty and second.elsewhere == first.anchor
 
 
 def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> None:
