@@ -135,7 +135,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
-            (puts, listed(asked["put_executions"]), FITTING_PUT, ("pool-rate", "selectors-rate", "virtual", "locks", "beyond")),
+            (puts, listed(asked["put_executions"]), FITTING_PUT, (*SLICED_QUESTIONS["put"], "virtual", "locks", "beyond")),
             (gets, listed(asked["get_executions"]), FITTING_GET, ("get-rate", "locks-get")),
         )
         for block in replace(plan, questions=keys).blocks(
