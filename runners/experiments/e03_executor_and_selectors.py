@@ -131,11 +131,12 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
         profile=listed(asked["profile"]),
     )  # fmt: skip
+    by_put = SLICED_QUESTIONS["put"]
     knees = [
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
-            (puts, listed(asked["put_executions"]), FITTING_PUT, (*SLICED_QUESTIONS["put"], "virtual", "locks", "beyond")),
+            (puts, listed(asked["put_executions"]), FITTING_PUT, (*by_put, "virtual", "locks", "beyond")),
             (gets, listed(asked["get_executions"]), FITTING_GET, ("get-rate", "locks-get")),
         )
         for block in replace(plan, questions=keys).blocks(
