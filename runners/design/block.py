@@ -79,7 +79,7 @@ class FixedRate:
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape, workload = self._shape(PROBE), self.workload
-        names = {treatment: step_name(PROBE, workload.name, treatment.name) for treatment in self.treatments}
+        names = {treatment: step_name(PROBE, self.name, treatment.name) for treatment in self.treatments}
         return tuple(
             Session(treatment, (Trial(name, PROBE, workload, None, shape),), workload.fill)
             for treatment, name in names.items()
@@ -268,8 +268,12 @@ class Interleaved:
         """Return a closed loop that warms each treatment, from which the rate is chosen; none if no probe is needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
-        servers = (WarmServer(treatment, self.workload, self.size) for treatment in self.ordered)
-        return tuple(server.warm_up(self.shape) for server in servers)
+        sessions = [WarmServer(treatment, self.workload, self.size).warm_up(self.shape) for treatment in self.ordered]
+        # under the block's name: a resume reads them back, and other blocks load the same treatments otherwise
+        own = (replace(one.trials[0], name=step_name(PROBE, self.name, one.treatment.name)) for one in sessions)
+        return tuple(
+            replace(session, trials=(probe,), warm_up=probe) for session, probe in zip(sessions, own, strict=True)
+        )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
         """Choose the rate offered to each server by the treatments' closed-loop rates; None for a closed-loop block."""
