@@ -188,9 +188,13 @@ def questions() -> tuple[Asked, ...]:
     one, many, pooled = Loop("selector-one", 1), Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
     return answered_by("03", {
         "connections": more_than(
-            "by the pool", pooled, many, (("by 63 more connections", many, one), ("by both", pooled, one))
+            f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
+            (
+                (f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
+                (f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
+            ),
         ),
-        "one-connection": more_than("without the pool, of with it", one, Loop("blocking-one", 1)),
+        "one-connection": more_than("rate without the pool, as a multiple of that with it:", one, Loop("blocking-one", 1)),
         "pool-rate": either(
             comparisons.differs(("put-selectors",), "selector-one", THROUGHPUT, (Direction.LOWER,)),
             knees.knees_apart("put", "blocking-one", "selector-one"),

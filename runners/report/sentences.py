@@ -66,7 +66,9 @@ def value_of(measure: Measure) -> str:
         return words.percent_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.CHANGE:
         return words.change_interval(measure.value, measure.low, measure.high)
-    return f"{written(measure.value)} ({written(measure.low)} to {written(measure.high)})"
+    low = _factor(measure.low) if measure.unit == Unit.TIMES else written(measure.low)
+    high = _factor(measure.high) if measure.unit == Unit.TIMES else written(measure.high)
+    return f"{written(measure.value)} ({low} to {high})"
 
 
 @singledispatch

@@ -270,9 +270,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
     evidence = tuple(
-        Measure.of(
-            f"of the CPU time of an average {comparison.workload.upper()}, passing on takes", share, Unit.SHARE
-        )
+        Measure.of(f"of the CPU time of an average {comparison.workload.upper()}, passing on takes", share, Unit.SHARE)
         for comparison, share in zip(compared, shares, strict=True)
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)
