@@ -185,7 +185,8 @@ def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, knees, profiles, published
     from runners.results.loads import Loop, more_than
 
-    one, many, pooled = Loop("selector-one", 1), Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
+    one, pooled_one = Loop("selector-one", 1), Loop("blocking-one", 1)
+    many, pooled = Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
     return answered_by("03", {
         "connections": more_than(
             f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
@@ -194,7 +195,7 @@ def questions() -> tuple[Asked, ...]:
                 (f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
             ),
         ),
-        "one-connection": more_than("rate without the pool, as a multiple of that with it:", one, Loop("blocking-one", 1)),
+        "one-connection": more_than("rate without the pool, as a multiple of that with it:", one, pooled_one),
         "pool-rate": either(
             comparisons.differs(("put-selectors",), "selector-one", THROUGHPUT, (Direction.LOWER,)),
             knees.knees_apart("put", "blocking-one", "selector-one"),
