@@ -32,7 +32,7 @@ from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, Witn
 from runners.storage.step_folder import StepFolder
 from runners.trial import machine
 from runners.trial.activity import stalls_watched
-from runners.trial.faults import parse_counters
+from runners.trial.faults import tcp_counters
 from runners.trial.step import generator_record
 from runners.trial.telemetry import Telemetry
 
@@ -122,7 +122,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
         watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
-        before = segments()
+        before = tcp_counters()
         with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
@@ -131,8 +131,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
                 return not halted()
 
             outcome = run_load(generator, spec, folder, tick=tick)
-        sent, repeated = (None if now is None or then is None else now - then
-                          for now, then in zip(segments(), before, strict=True))  # fmt: skip
+        gained = {name: count - before[name] for name, count in tcp_counters().items() if name in before}
         if not folder.load_json.exists():
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
@@ -142,7 +141,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             verdict=report["generator"]["verdict"],
-            network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
+            network=NetworkRecord(sent_segments=gained.get("OutSegs"), repeated_segments=gained.get("RetransSegs")),
             machine=machine.facts() if order.observed else {},
             witness=watched[0] if watched else None,
         )
@@ -165,14 +164,6 @@ def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
                 continue
             taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
     return NetworkRecord(round_trips_us=tuple(taken_us), failed=failed)
-
-
-def segments() -> tuple[int | None, int | None]:
-    """Return the numbers of TCP segments that this host has sent and sent again; None without counters in /proc."""
-    with suppress(OSError):
-        counters = parse_counters(Path("/proc/self/net/snmp").read_text(encoding="ascii"))
-        return counters.get("OutSegs"), counters.get("RetransSegs")
-    return None, None
 
 
 class SharedSender:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Future, LocalCluster, SpecCluster, Worker, WorkerPlugin
+from distributed import Client, Future, SpecCluster, Worker, WorkerPlugin
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
@@ -242,7 +242,7 @@ def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
     return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
 
 
-def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
+def quiet(tls: Tls | None) -> contextlib.ExitStack:
     """Set dask up without retries, and with the files of `tls`, until the returned stack is closed."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
@@ -262,7 +262,7 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     """Return the fleet of a scheduler that runs already. Raises PlanError if it does not respond."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
-    stack = _quiet(tls)
+    stack = quiet(tls)
     try:
         client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -273,27 +273,13 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     return Fleet(client, tls, stack)
 
 
-def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
-    """Return a fleet of workers on this machine, on its loopback: for tests."""
-    stack = _quiet(tls)
-    cluster = stack.enter_context(
-        LocalCluster(
-            n_workers=hosts, threads_per_worker=THREADS, processes=processes, host="127.0.0.1", resources=SLOTS,
-            protocol="tls://" if tls else "tcp://", memory_limit=0, dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "dashboard": False},
-        )
-    )  # fmt: skip
-    client = stack.enter_context(Client(cluster, set_as_default=False))
-    return Fleet(client, tls, stack)
-
-
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
     """Start a scheduler on the first host and workers on all, over SSH; they listen on their own addresses alone.
 
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
     Raises PlanError if a host can't be reached.
     """
-    stack = _quiet(tls)
+    stack = quiet(tls)
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
     reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}

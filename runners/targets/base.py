@@ -62,22 +62,6 @@ class Jvm(Protocol):
     def gc_log(self) -> Path: ...
 
 
-@runtime_checkable
-class Freezable(Protocol):
-    """A target that is one process, which can be stopped for a while."""
-
-    @property
-    def child(self) -> Child: ...
-
-
-@runtime_checkable
-class Cluster(Protocol):
-    """A target of several nodes, each a process, numbered from 0; a node can be killed and started again."""
-
-    def kill(self, place: int) -> None: ...
-    def start_again(self, place: int) -> None: ...
-
-
 def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
     """Return the last lines of a log, or a note that it is empty or absent."""
     try:

@@ -202,7 +202,7 @@ def launch(
 
 
 class RunningNodes(RunningServer):
-    """A cluster of processes, loaded and observed at its first node."""
+    """A cluster of processes, its nodes numbered from 0, which is loaded and observed at its first node."""
 
     def __init__(self, nodes: list[RunningServer]) -> None:
         first = nodes[0]

@@ -21,8 +21,8 @@ from runners.design.session import Freeze, KillNode, Trial
 from runners.errors import LabError, MeasureError
 from runners.process.supervisor import Child
 from runners.storage.schema import FreezeRecord, LoopRecord, OutageRecord, StepRecord, WindowRecord
-from runners.targets.base import Cluster, Freezable, Target
-from runners.targets.lab_server import RunningServer
+from runners.targets.base import Target
+from runners.targets.lab_server import RunningNodes, RunningServer
 
 _LOOK_S = 0.0005
 
@@ -110,7 +110,7 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
 class Outages(_Planned):
     """An outage: the node at `place` (from 0) is killed and started again, at given seconds after `begin`."""
 
-    def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
+    def __init__(self, nodes: RunningNodes, place: int, kill_after_s: float, launch_after_s: float) -> None:
         self._nodes, self._place = nodes, place
         self._kill_after_s, self._launch_after_s = kill_after_s, launch_after_s
         self._ended = threading.Event()
@@ -189,6 +189,15 @@ def parse_counters(text: str) -> dict[str, int]:
     return counters
 
 
+def tcp_counters() -> dict[str, int]:
+    """Return this machine's TCP counters by the kernel's names; none where the kernel keeps none."""
+    counters: dict[str, int] = {}
+    with contextlib.suppress(OSError):
+        for table in _TABLES:
+            counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
+    return counters
+
+
 def timer_hz() -> int | None:
     """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if that can't be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
@@ -212,21 +221,13 @@ class TcpWatch(Happening):
 
     def begin(self) -> None:
         if self._before is None:
-            self._before = self._counted()
+            self._before = tcp_counters()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
         """Return a record of the increments since `begin`; without any if the kernel keeps no such counters."""
-        before = self._before or {}
-        gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
+        before, after = self._before or {}, tcp_counters()
+        gained = {name: after[name] - before[name] for name in COUNTED if name in before and name in after}
         return StepRecord(loop=replace(self._about, tcp=gained))
-
-    @staticmethod
-    def _counted() -> dict[str, int]:
-        counters: dict[str, int] = {}
-        with contextlib.suppress(OSError):
-            for table in _TABLES:
-                counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
-        return {name: counters[name] for name in COUNTED if name in counters}
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
@@ -238,21 +239,20 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
     if (loop := trial.loop) is not None:
-        name, title = stage
         return TcpWatch(LoopRecord(
-            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
+            stage=stage[0], stage_title=stage[1], published=loop.published, drawn_keys=loop.drawn_keys,
             held_keys=loop.held_keys, kernel_hz=timer_hz(),
         ))  # fmt: skip
     if len(kills) > 1 or (kills and freezes):
         cause = "it kills a node and has another fault too"
         raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
     if kills:
-        if not isinstance(server, Cluster):
+        if not isinstance(server, RunningNodes):
             raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
         (kill,) = kills
         return Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
     if not freezes:
         return Happening()
-    if not isinstance(server, Freezable):
+    if (child := getattr(server, "child", None)) is None:
         raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    return Freezer(server.child, freezes, lead_s, trial.shape.duration_s or 0.0)
+    return Freezer(child, freezes, lead_s, trial.shape.duration_s or 0.0)

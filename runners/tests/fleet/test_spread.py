@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from runners.bench.local_fleet import local
 from runners.errors import MeasureError
 from runners.execution.campaign import Job, JobOutcome, Results
 from runners.fleet import hosts, workers
@@ -127,7 +128,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
 ) -> None:
     monkeypatch.setattr(hosts, "ALONE_S", 1.0)
     results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
-    with workers.local(2) as fleet:
+    with local(2) as fleet:
         failure: list[BaseException] = []
 
         def carry_out() -> None:
@@ -147,7 +148,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     there = complete(results)
     assert len(there) < 5
     (notes / STALL).unlink()
-    with workers.local(2) as fleet:
+    with local(2) as fleet:
         ended = hosts.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]
     assert len({outcome.address for outcome in ended.outcomes}) == 5

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from distributed import Security
 
+from runners.bench.local_fleet import local
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
 from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, estimated
@@ -110,7 +111,7 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
 
 @pytest.mark.long
 def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
-    with workers.local(1) as fleet, servers.idle() as url:
+    with local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
         pid = fleet.run_on(host, SERVER, threading.Event(), host_pid)
         found: list[BaseException] = []
@@ -147,7 +148,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 
 def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
-    with workers.local(1, tls, processes=False) as fleet:
+    with local(1, tls, processes=False) as fleet:
         (host,) = fleet.hosts()
         assert host.address.startswith("tls://127.0.0.1:")
         clock = estimated(fleet.exchanges(host))
@@ -181,7 +182,7 @@ def test_a_load_is_shared_over_tls_by_certificates_made_as_the_page_says(tmp_pat
         f'name: idle\ncommand: [{reference}, --kind, server, "http://127.0.0.1:{{port}}"]\n'
         "url: http://127.0.0.1:{port}\nworkloads: {get: {path: /}}\n"
     )
-    with workers.local(3, Tls(*files)) as fleet:
+    with local(3, Tls(*files)) as fleet:
         scheduler = workers.environment(fleet, fleet.hosts()[0])[SCHEDULER_VARIABLE]
         assert scheduler.startswith("tls://")
         done = lab(
