@@ -13,7 +13,6 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -26,16 +25,16 @@ from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError
 from runners.execution.progress import Follower, Progress
 from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
-from runners.process.cpu_placement import compilers, compiling_anywhere
+from runners.process.cpu_placement import compiling_anywhere
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, overlaid, write_record
 from runners.targets.base import Jvm, Target
-from runners.targets.lab_server import check_filled, check_written
+from runners.targets.lab_server import check_filled
 from runners.toolchain.build import Workshop
-from runners.trial.activity import available
+from runners.trial.activity import BackgroundClock, available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
 from runners.trial.step import Instrument, measure_step, skipped, store_status
@@ -46,19 +45,6 @@ FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 NOTHING_KNOWN = StepRecord()
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
-
-
-def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """Wait until the store's background work is done; return the record of a fill, with the store's size after that."""
-    filled = replace(
-        record.fill,
-        settled_s=rest_s(server, REST_BOUND_S),
-        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
-        live_bytes=workload.filled_bytes,
-        data_bytes=disk_bytes(server.data) if server.data else None,
-    )
-    store, process = store_status(server.status()), processes(server.pids)
-    return replace(record, fill=filled, store_after=store, process_after=process)
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
@@ -196,15 +182,28 @@ class Measurement:
             measured = measure_step(folder, server, load, own, tick=tick)
             label, filled = f"{server.subject} fill", FillRecord(keys=keys)
             record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-            if workload.rewrites:
-                record = _at_rest(record, server, workload)
+            if workload.rewrites:  # which the store merges in the background
+                settled_s, live_bytes = rest_s(server, REST_BOUND_S), workload.filled_bytes
+                data_bytes = disk_bytes(server.data) if server.data else None
+                filled = FillRecord(
+                    keys=keys, settled_s=settled_s, given_bytes=times * live_bytes, live_bytes=live_bytes,
+                    data_bytes=data_bytes,
+                )  # fmt: skip
+                store, process = store_status(server.status()), processes(server.pids)
+                record = replace(record, fill=filled, store_after=store, process_after=process)
             step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
                 check_filled(server, keys)
             else:
                 summary = step.frames["summary"]
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
-                check_written(server.subject, keys, *counts)
+                completed, refused = counts
+                if completed < keys or refused:
+                    cause = (
+                        f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
+                    )
+                    remedy = "see its log; `fill` in its description says what is sent"
+                    raise MeasureError(f"target {server.subject}", cause, remedy)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
         """Return a trial's profiler settings, by rate and CPU use of the same trial unprofiled; None for no profile."""
@@ -231,15 +230,6 @@ def _start_us(folder: StepFolder) -> float | None:
 
 LOOK_S = 0.2
 AT_REST = 0.05  # of a core: a compiler that uses less rests
-
-
-def compiler_s(pid: int) -> float | None:
-    """Return the CPU seconds that a process's compiler threads have used; None without such threads or /proc."""
-    try:
-        used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
-    except (OSError, ValueError, IndexError):
-        return None
-    return sum(used) if used else None
 
 
 def await_rest_s(
@@ -302,4 +292,5 @@ def _compiler_freed(server: Target) -> AbstractContextManager[None]:
 
 def _await_compiler(server: Target, bound_s: float) -> None:
     if isinstance(server, Jvm):
-        await_rest_s(partial(compiler_s, server.pid), bound_s)
+        clock = BackgroundClock((server.pid,))
+        await_rest_s(lambda: (clock.read_s() or {}).get("jit"), bound_s)

@@ -41,12 +41,6 @@ def _signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
 
 
-def _received(lab: socket.socket) -> bytes:
-    with contextlib.suppress(ConnectionResetError):
-        return lab.recv(256)
-    return b""
-
-
 def _kill_orphans() -> None:
     """Kill and reap the processes that the child left behind, which the guard inherits as subreaper (Linux)."""
     children = f"/proc/self/task/{os.getpid()}/children"
@@ -87,8 +81,10 @@ def _guard(lab: socket.socket) -> None:
         ready, _, _ = select.select(watched, [], [], wait_s)
         asked = wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096)
         if lab in ready:
-            asked = True
-            if not _received(lab):
+            asked, received = True, b""
+            with contextlib.suppress(ConnectionResetError):
+                received = lab.recv(256)
+            if not received:
                 watched.remove(lab)
                 grace_s = min(grace_s, _ORPHANED_GRACE_S)
                 deadline = None  # it may have been asked to stop before, with more time

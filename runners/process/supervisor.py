@@ -271,21 +271,16 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
     waiting = list(roots)
     while waiting:
         pid = waiting.pop(0)
-        if pid not in pids and psutil.pid_exists(pid):
-            pids[pid] = None
-            waiting += _children(pid)
+        if pid in pids or not psutil.pid_exists(pid):
+            continue
+        pids[pid] = None
+        try:  # the kernel lists the children of each thread; psutil looks at all processes
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+        except OSError:  # a thread has ended meanwhile, or the kernel has no such list
+            with contextlib.suppress(psutil.Error):
+                waiting += [child.pid for child in psutil.Process(pid).children()]
     return tuple(pids)
-
-
-def _children(pid: int) -> list[int]:
-    """Return the children of a process from the kernel's list for each of its threads, not from all processes."""
-    try:
-        lists = [thread / "children" for thread in Path(f"/proc/{pid}/task").iterdir()]
-        return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
-    except OSError:  # a thread has ended meanwhile, or the kernel has no such list
-        with contextlib.suppress(psutil.Error):
-            return [child.pid for child in psutil.Process(pid).children()]
-        return []
 
 
 class ProcessClock:

@@ -84,6 +84,7 @@ class TargetGroup:
 
     subject: str
     members: Mapping[str, Target]
+    data: Path | None = None
 
     @property
     def engine(self) -> str:
@@ -100,10 +101,6 @@ class TargetGroup:
     @property
     def log(self) -> Path:
         return self._first.log
-
-    @property
-    def data(self) -> Path | None:
-        return None
 
     def status(self) -> dict[str, Any]:
         """Check that every member is the server that was started; a group has no status in common."""

@@ -264,21 +264,16 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
             raise PlanError(where, f"it has no folder {file.directory.relative_to(top)}", "name a later revision")
         own.mkdir(parents=True, exist_ok=True)
         path = own / file.path.name
-        path.write_bytes(msgspec.yaml.encode(_described(file, tree.name)))
+        given = msgspec.to_builtins(file.target) | {"name": tree.name}
+        described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
+        for workload in described["workloads"].values():
+            for key in ("script", "body_file"):
+                if workload.get(key):  # relative to the present description
+                    workload[key] = str((file.path.parent / workload[key]).resolve())
+        path.write_bytes(msgspec.yaml.encode(described))
         yield read_target(path)
     finally:
         _remove(where, top, tree)
-
-
-def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """Return the present description under another name, with absolute paths of its scripts and bodies."""
-    given = msgspec.to_builtins(file.target) | {"name": name}
-    described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
-    for workload in described["workloads"].values():
-        for key in ("script", "body_file"):
-            if workload.get(key):
-                workload[key] = str((file.path.parent / workload[key]).resolve())
-    return described
 
 
 def _remove(where: str, top: Path, tree: Path) -> None:

@@ -251,13 +251,6 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
     return RunningNodes(nodes)
 
 
-def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
-    """Raise MeasureError unless every request of a fill had a response and no response was an error."""
-    if completed < keys or refused:
-        cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
-        raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
-
-
 def check_filled(server: Target, keys: int) -> None:
     """Check that the ids 1, `keys` and about 50 between are in the store. Raises MeasureError for a missing id."""
     step = max(1, keys // CHECKED_KEYS)

@@ -18,7 +18,7 @@ from runners.analysis.steady_state import compiling_cores
 from runners.design.load import BURST_S, PUT, WARM_BOUND, Shape
 from runners.design.session import Trial
 from runners.execution import measurement
-from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest_s, compiler_s, warm_up
+from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest_s, warm_up
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
 from runners.readers.run import Step, frame
 from runners.targets.lab_server import RunningServer
@@ -115,10 +115,6 @@ def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed() -> 
     clock = Clock()
     assert await_rest_s(lambda: clock.now_s, 1.0, clock, clock.sleep) is None and clock.now_s <= 1.0
     assert await_rest_s(lambda: None, 1.0, clock, clock.sleep) is None
-
-
-def test_a_process_without_a_compiler_tells_nothing() -> None:
-    assert compiler_s(-1) is None
 
 
 #: A process with two compiler threads and one that serves; tells their numbers and waits.
