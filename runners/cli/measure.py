@@ -100,14 +100,6 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
     print_report(run_notebook(plan_of(experiment), given, resume), as_json)
 
 
-_GENERATORS = click.option(
-    "--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts."
-)
-_LISTEN = click.option(
-    "--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet."
-)
-
-
 @command(
     "lab load http://127.0.0.1:8080/items --size smoke --json",
     "lab load target.yaml --rate 2000 --duration 10",
@@ -129,8 +121,8 @@ _LISTEN = click.option(
     help='Exit 3 where the load does not keep it: "p99<=10ms", "achieved>=99%", "errors<=0.1%".',
 )  # fmt: skip
 @options.INCONCLUSIVE
-@_GENERATORS
-@_LISTEN
+@click.option("--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts.")
+@click.option("--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet.")
 @_on_a_fleet
 @options.PARAMETERS
 def load(

@@ -20,7 +20,7 @@ import msgspec
 from runners import words
 from runners.design.experiment import Value
 from runners.errors import MeasureError
-from runners.execution.progress import BarSink, Event, Sink
+from runners.execution.progress import BarSink, Event, LineSink, Sink
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
@@ -78,14 +78,10 @@ class Results:
 
     root: Path
 
-    def folder(self, job: Job) -> Path:
-        """Return the run folder for the result of a job."""
-        return self.root / job.folder
-
     def outcome(self, job: Job) -> JobOutcome | None:
         """Return the outcome of a complete job; None for a job that is to be measured."""
         try:
-            manifest = RunFolder.open(self.folder(job)).manifest()
+            manifest = RunFolder.open(self.root / job.folder).manifest()
         except StoreError:
             return None
         if manifest.get("status") != "complete" or manifest.get("address") != job.address:
@@ -145,7 +141,7 @@ def carry_out(
         if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
             return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if results.outcome(left) is None))
         watch.begin(job)
-        outcome = measure(job, results.folder(job))
+        outcome = measure(job, results.root / job.folder)
         outcomes.append(outcome)
         watch.end(job, outcome, there=False)
         if outcome.stop:
@@ -187,9 +183,9 @@ class Lines(Sink):
     """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
-        self._left, self._whole, self._out = {job.folder: job.planned_s for job in jobs}, len(jobs), out
+        self._left, self._whole = {job.folder: job.planned_s for job in jobs}, len(jobs)
         self._under_way = set[str]()
-        self._bar = BarSink(out) if out.isatty() else None
+        self._shown = BarSink(out) if out.isatty() else LineSink(out)
 
     def begin(self, job: Job) -> None:
         self._under_way.add(job.folder)
@@ -214,18 +210,14 @@ class Lines(Sink):
         self.note(f"      {settings(job)}, repeat {job.repeat}: {cause}; it begins again")
 
     def show(self, event: Event) -> None:
-        if self._bar is not None:
-            self._bar.show(event)
+        if isinstance(self._shown, BarSink):
+            self._shown.show(event)
 
     def say(self, line: str) -> None:
         print(line, flush=True)
 
     def note(self, line: str) -> None:
-        if self._bar is not None:
-            self._bar.say(line)
-        else:
-            print(line, file=self._out, flush=True)
+        self._shown.say(line)
 
     def stop(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._shown.close()

@@ -137,7 +137,7 @@ def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, mi
                     for host in fleet.hosts(SERVER):
                         if host.address not in busy and next_fits() and responds(host):
                             watch.begin(job := waiting.popleft())
-                            measured = pool.submit(measure_on, host, fleet, job, results.folder(job), halted)
+                            measured = pool.submit(measure_on, host, fleet, job, results.root / job.folder, halted)
                             under_way[measured] = host, job
                 if not under_way:
                     if time.monotonic() - seen_s > ALONE_S:

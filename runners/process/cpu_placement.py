@@ -46,21 +46,14 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
             _pin(pid, os.sched_getaffinity(pid))
 
 
-def compilers(pid: int) -> Iterator[Path]:
-    """Yield the compiler threads of a process, as folders below /proc. Raises OSError without such a process."""
+def _pin(pid: int, cpus: Iterable[int]) -> int:
+    """Bind a process's compiler threads to cores; return their number. Raises OSError without such a process."""
+    bound = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             if COMPILER.match((thread / "comm").read_text(encoding="ascii", errors="replace")):
-                yield thread
-
-
-def _pin(pid: int, cpus: Iterable[int]) -> int:
-    """Bind a process's compiler threads to cores; return their number."""
-    bound = 0
-    for thread in compilers(pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), cpus)
-            bound += 1
+                os.sched_setaffinity(int(thread.name), cpus)
+                bound += 1
     return bound
 
 

@@ -136,11 +136,6 @@ class RunningServer:
     def death(self) -> ServerError:
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
-    def crash(self) -> None:
-        """Kill the server, as a crash would; its data stay."""
-        self.child.kill()
-        shutil.rmtree(self.spec.temporary, ignore_errors=True)
-
     def stop(self) -> int:
         """Stop the server cleanly (SIGTERM, everything flushed); return the exit code. May be called twice."""
         try:
@@ -210,7 +205,9 @@ class RunningNodes(RunningServer):
         self.nodes = nodes
 
     def kill(self, place: int) -> None:
-        self.nodes[place].crash()
+        """Kill a node, as a crash would; its data stay."""
+        self.nodes[place].child.kill()
+        shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
         """Start an ended node (not the first one) again on the same port and data. Raises ServerError if that fails."""

@@ -17,6 +17,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -152,52 +153,32 @@ class BackgroundClock:
 class IdleThread:
     """A context with a thread that does some work on request, and runs only when a core idles.
 
-    If the work is not done by the next request, the caller does it. The context raises the work's exception at its end.
+    Work that is not begun by the next request is done by the caller. An exception of the thread ends the work, and is
+    raised at the end of the context.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
-        self._asked, self._over = threading.Event(), False
-        self._working = threading.Lock()
-        self._failure: Exception | None = None
-        context = contextvars.copy_context()  # its output belongs to the same cell of a notebook
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="idle-work", daemon=True)
+        self._work, self._last = work, Future[None]()
+        self._last.set_result(None)
+        self._pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
 
     def __enter__(self) -> IdleThread:
-        self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """End the thread. Raises the exception of the work, unless the body raised another."""
-        self._over = True
-        self._asked.set()
-        self._thread.join()
-        if self._failure is not None and kind is None:
-            raise self._failure
+        self._pool.shutdown(cancel_futures=True)
+        if kind is None and not self._last.cancelled():
+            self._last.result()
 
     def ask(self) -> None:
-        """Request the work; first do it here if the thread has not yet done the last request."""
-        if self._asked.is_set():
-            self._do()
-        self._asked.set()
-
-    def _run(self) -> None:
-        run_when_idle()
-        self._asked.wait()
-        while not self._over:
-            self._do()
-            self._asked.clear()
-            if not self._over:  # whoever ends the thread may have asked just before
-                self._asked.wait()
-
-    def _do(self) -> None:
-        if self._failure is None and self._working.acquire(blocking=False):
-            try:
-                self._work()
-            except Exception as failure:
-                self._failure = failure
-            finally:
-                self._working.release()
+        """Request the work; first do it here if the thread has not yet begun the last request."""
+        if self._last.cancel():
+            self._work()
+        elif not self._last.done() or self._last.exception():  # it is being done, or has failed
+            return
+        context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
+        self._last = self._pool.submit(context.run, self._work)
 
 
 class Activity:

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
@@ -36,17 +35,6 @@ _SAMPLE = re.compile(r"^\S.*?\s+\d+\s+(?P<s>\d+)\.(?P<ns>\d{9}):")
 _FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<name>.+?)(?:\+0x[0-9a-f]+)?$")
 _UNNAMED = "[unknown]"
 LOG = "sampler.log"
-
-
-class Sampler(Protocol):
-    """A profiler of one server: it records several events of a JVM, and only CPU time of any other server."""
-
-    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError if the profiler or the kernel refuses."""
-
-    def stop(self, folder: StepFolder) -> None: ...
-    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
@@ -106,9 +94,8 @@ class _ProgramSampler:
                 raise MeasureError(str(self.program), error.cause, error.remedy) from error
         if child.wait_up_to(1.0):
             child.stop()
-            raise MeasureError(
-                self.program.name, f"it ended at once: {log_tail(_raw(folder, LOG))}", "see `lab doctor`"
-            )
+            cause = f"it ended at once: {log_tail(_raw(folder, LOG))}"
+            raise MeasureError(self.program.name, cause, "see `lab doctor`")
         self._child = child
 
     def stop(self, folder: StepFolder) -> None:
@@ -165,9 +152,8 @@ class PySpySampler(_ProgramSampler):
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
-            raise MeasureError(
-                "py-spy", f"it wrote nothing: {log_tail(_raw(folder, LOG))}", "it needs leave to trace it"
-            )
+            cause = f"it wrote nothing: {log_tail(_raw(folder, LOG))}"
+            raise MeasureError("py-spy", cause, "it needs leave to trace it")
         counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
@@ -213,6 +199,11 @@ class PprofSampler:
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
         return _kept(counts, "pprof", "", folder)
+
+
+#: A profiler of one server: it records several events of a JVM, and only CPU time of any other server. `start` and
+#: `convert`, which writes the stacks of a window (ms since 1970), raise MeasureError.
+Sampler = Profiler | PerfSampler | PySpySampler | PprofSampler
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -201,7 +201,7 @@ def test_a_killed_server_leaves_no_library_in_the_temporary_folder(shop: Worksho
     before = set(Path(tempfile.gettempdir()).iterdir())
     server = launch(own)
     assert any(own.temporary.glob("librocksdbjni*")), "where this server unpacks its libraries"
-    server.crash()
+    server.child.kill()
     server.stop()
     left = {path.name for path in set(Path(tempfile.gettempdir()).iterdir()) - before}
     assert not own.temporary.exists()

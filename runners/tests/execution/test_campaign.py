@@ -138,9 +138,9 @@ def test_what_is_there_is_not_measured_again_whichever_campaign_made_it(tmp_path
 def test_a_folder_that_holds_another_result_or_a_broken_manifest_does_not_count(tmp_path: Path) -> None:
     results = Results(tmp_path)
     carry_out(JOBS[:1], Fake(), results, Seen())
-    RunFolder(results.folder(JOBS[0])).update_manifest(address="another")
+    RunFolder(results.root / JOBS[0].folder).update_manifest(address="another")
     assert results.outcome(JOBS[0]) is None
-    RunFolder(results.folder(JOBS[0])).manifest_path.write_text("{", encoding="utf-8")
+    RunFolder(results.root / JOBS[0].folder).manifest_path.write_text("{", encoding="utf-8")
     assert results.outcome(JOBS[0]) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future
 
 import pytest
 
@@ -28,10 +29,11 @@ def test_work_is_done_on_a_thread_of_idle_priority_and_the_asking_thread_keeps_i
     assert set(found) == {os.SCHED_IDLE} and os.sched_getscheduler(0) == before
 
 
-def test_whoever_asks_does_the_work_that_the_thread_finds_no_time_for() -> None:
+def test_whoever_asks_does_the_work_that_the_thread_finds_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that never runs stands for a machine without an idle moment."""
     by: list[int] = []
     thread = IdleThread(lambda: by.append(threading.get_ident()))
+    monkeypatch.setattr(thread._pool, "submit", lambda *_: Future())
     for _ in range(3):
         thread.ask()
     assert by == [threading.get_ident()] * 2
