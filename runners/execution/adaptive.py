@@ -33,8 +33,6 @@ from runners.errors import MeasureError
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
-AGAIN = "again"
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -78,11 +76,8 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
             compared = comparison(measured)
-            say(
-                "; ".join(
-                    f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.rows_of(block.primary)
-                )
-            )
+            rows = compared.rows_of(block.primary)
+            say("; ".join(f"{row.treatment} {row.quantity.label} {row.change}" for row in rows))
             if compared.answered:
                 return
 
@@ -114,12 +109,9 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
-        base_rps = base.rps
-        rates = step_rates(
-            base_rps,
-            block.shares,
-            nearest(base_rps, list(dict(block.published).values()), block.most_published, beyond=block.beyond),
-        )
+        base_rps, published_rps = base.rps, list(dict(block.published).values())
+        near_rps = nearest(base_rps, published_rps, block.most_published, beyond=block.beyond)
+        rates = step_rates(base_rps, block.shares, near_rps)
         kept = block.objective.text if block.objective else ""
         about = LadderRecord(name=block.ladder, published=names, objective=kept, base=base)
     silent = []
@@ -129,7 +121,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
             silent.append((index, rps))
     # the choice does not depend on the server: a step that misses its objective is not repeated
     for index, rps in silent[: most_again(len(rates))]:
-        yield Request(block.session(index, rps, AGAIN), about)
+        yield Request(block.session(index, rps, "again"), about)
     for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
         for session in block.profiled_sessions(rps):
             yield Request(session, about)

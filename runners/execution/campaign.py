@@ -72,41 +72,36 @@ class Watch(Protocol):
     def end(self, job: Job, outcome: JobOutcome, there: bool) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The results of jobs, each in a run folder below `root`."""
+def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
+    """Return the outcome of a job whose run below `runs` is complete; None for a job that is to be measured."""
+    try:
+        manifest = RunFolder.open(runs / job.folder).manifest()
+    except StoreError:
+        return None
+    if manifest.get("status") != "complete" or manifest.get("address") != job.address:
+        return None
+    return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
 
-    root: Path
 
-    def outcome(self, job: Job) -> JobOutcome | None:
-        """Return the outcome of a complete job; None for a job that is to be measured."""
+@contextlib.contextmanager
+def held(runs: Path) -> Iterator[None]:
+    """Lock the folder `runs` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        lock = (runs / LOCK).open("a+", encoding="utf-8")
+    except OSError as error:
+        raise MeasureError(str(runs), f"it can't be written to ({error.strerror})", REMEDY) from error
+    with lock:
         try:
-            manifest = RunFolder.open(self.root / job.folder).manifest()
-        except StoreError:
-            return None
-        if manifest.get("status") != "complete" or manifest.get("address") != job.address:
-            return None
-        return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Lock `root` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            lock = (self.root / LOCK).open("a+", encoding="utf-8")
-        except OSError as error:
-            raise MeasureError(str(self.root), f"it can't be written to ({error.strerror})", REMEDY) from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                lock.seek(0)
-                cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
-                raise MeasureError(str(self.root), cause, "wait for it, or end it") from error
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
-            yield
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
+            raise MeasureError(str(runs), cause, "wait for it, or end it") from error
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +119,7 @@ class Ended:
 def carry_out(
     jobs: Sequence[Job],
     measure: Callable[[Job, Path], JobOutcome],
-    results: Results,
+    runs: Path,
     watch: Watch,
     minutes: float | None = None,
     clock_s: Callable[[], float] = time.monotonic,
@@ -133,19 +128,18 @@ def carry_out(
     begun_s = clock_s()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
-        there = results.outcome(job)
-        if there is not None:
+        if (there := outcome_of(job, runs)) is not None:
             outcomes.append(there)
             watch.end(job, there, there=True)
             continue
         if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
-            return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if results.outcome(left) is None))
+            return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if outcome_of(left, runs) is None))
         watch.begin(job)
-        outcome = measure(job, results.root / job.folder)
+        outcome = measure(job, runs / job.folder)
         outcomes.append(outcome)
         watch.end(job, outcome, there=False)
         if outcome.stop:
-            raise MeasureError(str(results.root), outcome.cause, REMEDY)
+            raise MeasureError(str(runs), outcome.cause, REMEDY)
     return Ended(tuple(outcomes), ())
 
 
@@ -161,9 +155,9 @@ def settings(job: Job) -> str:
     return " ".join(f"{name}={str(value).rpartition('/')[2]}" for name, value in job.changed.items())
 
 
-def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ordered: bool = False) -> Iterator[str]:
+def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
     """Yield the plan: a line per cell, with `ordered` also one per job in order, and the planned length of the rest."""
-    measured = {job.folder for job in jobs if results.outcome(job) is not None}
+    measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
         cells.setdefault((job.name, settings(job)), []).append(job)

@@ -20,21 +20,7 @@ from runners.design.description import Target as Description
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch
 from runners.design.load import Rate, Shape
-from runners.design.session import (
-    ALONE,
-    CLOSED,
-    FILL,
-    FLOOR,
-    LOAD,
-    LOOP,
-    PROBE,
-    RATE_STEP,
-    SOLO,
-    Session,
-    SharedSession,
-    Trial,
-    step_name,
-)
+from runners.design.session import FILL, QUOTED_ALONE, RATE_STEP, Session, SharedSession, Trial, step_name
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.design.two_generators import NAME, WRK2
@@ -63,8 +49,6 @@ from runners.trial.faults import happening, heads
 TRIES, SPARE_SHARE = 3, 0.2
 #: The share of its rate that is offered to a load which did not keep its rate while it was profiled.
 LOWER_SHARE = 0.6
-#: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
-_MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 
 
 class Launch(Protocol):
@@ -252,7 +236,7 @@ class Executor:
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
         """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""
-        disturbed = trial.role in _MEASURED_AGAIN and worth_another_try(step) and server.alive()
+        disturbed = trial.role in QUOTED_ALONE and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
         self._spare_s -= trial.planned_s

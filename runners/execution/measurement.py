@@ -111,11 +111,8 @@ class Measurement:
                 def show(elapsed_s: float) -> None:
                     tick(elapsed_s, follower.read())
 
-                def begin(_elapsed_s: float) -> None:
-                    during.begin()
-
                 try:
-                    record = self._measure(folder, server, load, instrument, profile, begin, show)
+                    record = self._measure(folder, server, load, instrument, profile, lambda _: during.begin(), show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
                 planned = StepRecord(
@@ -232,18 +229,13 @@ LOOK_S = 0.2
 AT_REST = 0.05  # of a core: a compiler that uses less rests
 
 
-def await_rest_s(
-    read_s: Callable[[], float | None],
-    bound_s: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> float | None:
+def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
     """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or if CPU time is unknown."""
-    began_s = clock()
+    began_s = time.monotonic()
     before_s, read_at_s = read_s(), began_s
-    while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
-        sleep(LOOK_S)
-        used_s, now_s = read_s(), clock()
+    while before_s is not None and time.monotonic() - began_s + LOOK_S <= bound_s:
+        time.sleep(LOOK_S)
+        used_s, now_s = read_s(), time.monotonic()
         if used_s is None or used_s - before_s <= AT_REST * (now_s - read_at_s):
             return now_s - began_s
         before_s, read_at_s = used_s, now_s
@@ -264,15 +256,14 @@ def warm_up(
     *,
     kind: str = KIND,
     known: StepRecord = NOTHING_KNOWN,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Step:
     """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last loop."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
-    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
+    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), time.monotonic()
     with _compiler_freed(server):
         while True:
             step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)
-            left_s = bound_s - (clock() - began) - loop_s
+            left_s = bound_s - (time.monotonic() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
             _await_compiler(server, left_s)

@@ -51,13 +51,8 @@ class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
     name = "lab"
 
     def setup(self, worker: Worker) -> None:
-        worker.handlers["lab_clock"] = _clock
+        worker.handlers["lab_clock"] = lambda: [time.time_ns(), time.time_ns()]  # received, replied
         worker.handlers["lab_lease"] = _renew
-
-
-def _clock() -> list[int]:
-    received_ns = time.time_ns()
-    return [received_ns, time.time_ns()]
 
 
 def _renew(lease: str, seconds: float) -> bool:
@@ -262,15 +257,13 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     """Return the fleet of a scheduler that runs already. Raises PlanError if it does not respond."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
-    stack = quiet(tls)
     try:
-        client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
+        with quiet(tls) as stack:
+            client = stack.enter_context(Client(scheduler, timeout=CONNECT_S, set_as_default=False))
+            return Fleet(client, tls, stack.pop_all())
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-        stack.close()
         cause = f"it does not respond ({error})"
         raise PlanError(f"scheduler {scheduler}", cause, "start it, or check address and TLS") from error
-    stack.enter_context(client)
-    return Fleet(client, tls, stack)
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
@@ -279,7 +272,6 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
     Raises PlanError if a host can't be reached.
     """
-    stack = quiet(tls)
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
     reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}
@@ -294,14 +286,14 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
         host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
     try:
-        cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
-        client = stack.enter_context(Client(cluster, set_as_default=False))
+        with quiet(tls) as stack:
+            cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            return Fleet(client, tls, stack.pop_all())
     except Exception as error:  # asyncssh, the system and dask have errors of their own
-        stack.close()
         cause = f"they can't be started ({type(error).__name__}: {error})"
         remedy = "see whether `ssh HOST lab doctor` works for each"
         raise PlanError(f"hosts {', '.join(hosts)}", cause, remedy) from error
-    return Fleet(client, tls, stack)
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:

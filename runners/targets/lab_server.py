@@ -156,13 +156,7 @@ def _read_ready_line(child: Child, timeout_s: float) -> bytes:
     return line
 
 
-def launch(
-    spec: ServerSpec,
-    command: Sequence[str] | None = None,
-    timeout_s: float = READY_TIMEOUT_S,
-    *,
-    under_load: bool = False,
-) -> RunningServer:
+def launch(spec: ServerSpec, *, under_load: bool = False) -> RunningServer:
     """Start a server and wait until it is ready. Raises ServerError with its last log lines.
 
     Until then the JVM's compiler threads may use every core; with `under_load` they keep to the server's cores.
@@ -171,14 +165,14 @@ def launch(
     spec.data.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(spec.temporary, ignore_errors=True)
     spec.temporary.mkdir()
-    arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
+    arguments, free = spec.command(), bool(spec.cpus) and not under_load
     with spec.log.open("wb") as log:
         child = start(arguments, stdout=subprocess.PIPE, stderr=log)
     with contextlib.ExitStack() as failed:
         failed.callback(shutil.rmtree, spec.temporary, ignore_errors=True)
         failed.callback(child.stop)
         with compiling_anywhere(child.pid, COMPILER_TIMEOUT_S) if free else contextlib.nullcontext():
-            line = _read_ready_line(child, timeout_s)
+            line = _read_ready_line(child, READY_TIMEOUT_S)
         ready: Any = None
         with contextlib.suppress(ValueError):
             ready = json.loads(line) if line.endswith(b"\n") else None
@@ -188,7 +182,7 @@ def launch(
             elif line:
                 cause = f"printed {line[:200]!r} where its ready line should be"
             else:
-                cause = f"was not ready after {timeout_s:g} s"
+                cause = f"was not ready after {READY_TIMEOUT_S:g} s"
             child.stop()
             remedy = "correct what they name; the command was: " + shlex.join(arguments)
             raise ServerError(f"server {spec.engine}", f"{cause}; its last lines:\n{log_tail(spec.log)}", remedy)
