@@ -39,7 +39,7 @@ from runners.readers.run import Step
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch
 from runners.toolchain.build import DIST, Workshop, prepare
-from runners.toolchain.tools import ROOT, TRUEPACE
+from runners.toolchain.tools import ROOT, TRUEPACE, require_jdk
 from runners.trial import machine
 
 T = TypeVar("T")
@@ -124,7 +124,7 @@ class Fixture:
     def spec(self, name: str, flags: Sequence[str] = (), main_class: str = MAIN) -> ServerSpec:
         """Return the specification of a server of this name. Both servers of a pair get the same cores."""
         return ServerSpec(
-            self.shop.jdk.java,
+            require_jdk().java,
             DIST,
             "noop",
             self.folder / name / "server",

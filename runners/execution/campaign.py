@@ -122,17 +122,16 @@ def carry_out(
     runs: Path,
     watch: Watch,
     minutes: float | None = None,
-    clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
     """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
-    begun_s = clock_s()
+    begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
         if (there := outcome_of(job, runs)) is not None:
             outcomes.append(there)
             watch.end(job, there, there=True)
             continue
-        if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
+        if minutes is not None and time.monotonic() - begun_s + job.planned_s > minutes * 60:
             return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if outcome_of(left, runs) is None))
         watch.begin(job)
         outcome = measure(job, runs / job.folder)

@@ -60,17 +60,17 @@ class LostHostError(MeasureError):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The load of one generator. Scripts travel as text: a path means nothing on another host."""
+    """The load of one `generator`, as this host has it. Scripts travel as text: a path means nothing elsewhere."""
 
     spec: LoadSpec
     scripts: dict[Path, str]
-    version: str
-    observed: bool = True
+    generator: Generator
+    observed: bool
 
     @classmethod
-    def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
+    def packed(cls, spec: LoadSpec, generator: Generator, observed: bool) -> Order:
         scripts = {spec.script, *(target.script for target in spec.targets)}
-        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, version, observed)
+        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator, observed)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Write the scripts into a folder of this host; return the load with their paths there."""
@@ -96,7 +96,6 @@ class LocalSeat:
     """A place for a generator on this host, whose clock, telemetry and stall witness are those of the server."""
 
     name: str
-    generator: Generator | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Return an empty record: round trips to the servers are measured from other hosts only."""
@@ -108,14 +107,13 @@ class LocalSeat:
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError if the host is gone."""
-        assert self.generator is not None, "the sender says which"
-        return send_share(order, self.generator, self.name, halted.is_set)
+        return send_share(order, order.generator, self.name, halted.is_set)
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool]) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
-    if generator.version != order.version:
-        cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
+    if generator.version != order.generator.version:
+        cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
     with tempfile.TemporaryDirectory(prefix="lab-share-") as scratch:
         folder = StepFolder(Path(scratch))
@@ -185,9 +183,7 @@ class SharedSender:
             return run_load(generator, spec, folder, tick=tick)
         if generator.name != "truepace":
             raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats = [dataclasses.replace(seat, generator=generator) if isinstance(seat, LocalSeat) else seat
-                 for seat in self.seats]  # fmt: skip
-        urls = [target.url for target in spec.targets] or [spec.url]
+        seats, urls = self.seats, [target.url for target in spec.targets] or [spec.url]
         looked = [seat.look(urls) for seat in seats]
         shares = list(_shares(spec, len(seats)))
         for lead_s in LEADS_S:
@@ -201,7 +197,7 @@ class SharedSender:
                         start_unix_ns=start_ns + round(clock.offset_us * 1e3),
                         cpus=spec.cpus if isinstance(seat, LocalSeat) else None,
                     ),
-                    generator.version,
+                    generator,
                     observed=not isinstance(seat, LocalSeat),
                 )
                 for share, clock, seat in zip(shares, clocks, seats, strict=True)

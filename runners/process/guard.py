@@ -81,7 +81,8 @@ def _guard(lab: socket.socket) -> None:
         ready, _, _ = select.select(watched, [], [], wait_s)
         asked = wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096)
         if lab in ready:
-            asked, received = True, b""
+            asked = True
+            received = b""
             with contextlib.suppress(ConnectionResetError):
                 received = lab.recv(256)
             if not received:

@@ -62,13 +62,13 @@ class Jvm(Protocol):
     def gc_log(self) -> Path: ...
 
 
-def log_tail(path: Path, lines: int = LOG_TAIL_LINES) -> str:
+def log_tail(path: Path) -> str:
     """Return the last lines of a log, or a note that it is empty or absent."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return "(no log)"
-    return "\n".join(text[-lines:]) or "(the log is empty)"
+    return "\n".join(text[-LOG_TAIL_LINES:]) or "(the log is empty)"
 
 
 def death_of(thing: str, child: Child, log: Path) -> ServerError:

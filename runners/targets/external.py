@@ -38,7 +38,6 @@ class RunningTarget:
     """
 
     child: Child | None = None
-    command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
 
     def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
@@ -79,7 +78,8 @@ class RunningTarget:
         unstarted = () if self.child else ("processor time and memory of its processes", "its output")
         left_out = ("log of a JVM", "counters of a store", *unstarted)
         categories = {str(name): patterns for name, patterns in self.file.target.categories.items()}
-        return ServerRecord(command=self.command, cpus=self.cpus, left_out=left_out, categories=categories)
+        command = self.child.command if self.child else ()
+        return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
         """Stop the server and all that it started, unless the lab found it running. May be called twice."""
@@ -113,12 +113,12 @@ def launch(
         require_directory(file)
         require_free(file)
         _empty(file)
-        running.command = tuple(pinned(target.command, own))
+        command = pinned(target.command, own)
         running.cpus = tuple(own) if own else None
         with running.log.open("wb") as log:
             streams: dict[str, Any] = {"stdout": log, "stderr": log, "stop_signal": target.stop_signal}
             try:
-                running.child = start(running.command, env=environment, directory=file.directory, **streams)
+                running.child = start(command, env=environment, directory=file.directory, **streams)
             except ToolError as error:
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
@@ -194,7 +194,7 @@ def _await_ready(running: RunningTarget) -> None:
         wanted = f"a line with {ready.line!r}" if ready.line else f"port {ready.port}"
     if running.child is None:
         raise ServerError(f"target {file.name}", f"{cause}: {wanted}", "start it, then run again")
-    remedy = f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}"
+    remedy = f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.child.command)}"
     raise ServerError(f"target {file.name}", f"{cause} ({wanted}); its last lines:\n{log_tail(running.log)}", remedy)
 
 

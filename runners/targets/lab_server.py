@@ -97,8 +97,8 @@ class ServerSpec:
 class RunningServer:
     """A server of the lab that was ready when the object was made. `ready`: its first line of output, parsed."""
 
-    def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
-        self.spec, self.child, self.ready, self.command = spec, child, ready, command
+    def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any]) -> None:
+        self.spec, self.child, self.ready = spec, child, ready
         self.pid, self.url = int(ready["pid"]), f"http://{spec.listen}:{ready['port']}"
         self.engine, self.subject, self.pids = spec.engine, spec.subject or spec.engine, (self.pid,)
         self.log, self.gc_log, self.data = spec.log, spec.gc_log, spec.data
@@ -114,7 +114,7 @@ class RunningServer:
 
     def record(self) -> ServerRecord:
         cpus, flags = self.spec.cpus or None, tuple(self.spec.jvm_flags())
-        return ServerRecord(command=self.command, cpus=cpus, ready=self.ready, jvm_flags=flags)
+        return ServerRecord(command=self.child.command, cpus=cpus, ready=self.ready, jvm_flags=flags)
 
     def status(self) -> dict[str, Any]:
         if not self.alive():
@@ -187,15 +187,14 @@ def launch(spec: ServerSpec, *, under_load: bool = False) -> RunningServer:
             remedy = "correct what they name; the command was: " + shlex.join(arguments)
             raise ServerError(f"server {spec.engine}", f"{cause}; its last lines:\n{log_tail(spec.log)}", remedy)
         failed.pop_all()
-    return RunningServer(spec, child, ready, tuple(arguments))
+    return RunningServer(spec, child, ready)
 
 
 class RunningNodes(RunningServer):
     """A cluster of processes, its nodes numbered from 0, which is loaded and observed at its first node."""
 
     def __init__(self, nodes: list[RunningServer]) -> None:
-        first = nodes[0]
-        super().__init__(first.spec, first.child, first.ready, first.command)
+        super().__init__(nodes[0].spec, nodes[0].child, nodes[0].ready)
         self.nodes = nodes
 
     def kill(self, place: int) -> None:

@@ -294,11 +294,6 @@ class Workshop:
     reference: tools.Tool | None = None
     profiler_jars: Path | None = None
 
-    @property
-    def jdk(self) -> tools.Jdk:
-        """The JDK of the lab's servers. Raises ToolError if there is none."""
-        return tools.require_jdk() if self.java is None else self.java
-
     def jdk_of(self, major: int) -> tools.Jdk | None:
         """Return the JDK of a feature release (0: the one that the lab uses); None if it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)

@@ -26,6 +26,7 @@ from runners.tests.e2e.conftest import LAB, lab, report_again
 from runners.tests.execution.test_progress import Memory
 from runners.tests.waiting import LIMIT_S, left_in, working_in
 from runners.toolchain.build import DIST, PROFILER_JARS, Workshop, prepare
+from runners.toolchain.tools import require_jdk
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.telemetry import Telemetry
 
@@ -56,7 +57,7 @@ def server(shop: Workshop, tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def spec(shop: Workshop, folder: Path, port: int = 0) -> ServerSpec:
-    return ServerSpec(shop.jdk.java, DIST, "lsm", folder / "server", folder / "data", port=port)
+    return ServerSpec(require_jdk().java, DIST, "lsm", folder / "server", folder / "data", port=port)
 
 
 def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
-    profiler = Profiler(shop.jdk, PROFILER_JARS, server.pid)
+    profiler = Profiler(require_jdk(), PROFILER_JARS, server.pid)
     with pytest.raises(MeasureError, match="did not start"):
         profiler.start(ProfileSpec(("cpu",), -5, 4096), StepFolder(tmp_path))
 

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -163,10 +164,13 @@ def test_a_full_disk_ends_the_campaign_and_the_next_call_goes_on(tmp_path: Path)
     assert seen.begun == [each.address for each in JOBS[2:]]
 
 
-def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(tmp_path: Path) -> None:
+def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now_s = iter(range(0, 1_000, 5))  # each look at the clock takes five seconds
+    monkeypatch.setattr("runners.execution.campaign.time", SimpleNamespace(monotonic=lambda: float(next(now_s))))
     seen = Seen()
-    ended = carry_out(JOBS, Fake(), tmp_path, seen, minutes=0.5, clock_s=lambda: float(next(now_s)))
+    ended = carry_out(JOBS, Fake(), tmp_path, seen, minutes=0.5)
     assert seen.begun and [each.address for each in ended.left] == [each.address for each in JOBS[len(seen.begun) :]]
     assert 5.0 * len(seen.begun) + PLANNED_S <= 30.0 < 5.0 * (len(seen.begun) + 1) + PLANNED_S
     assert carry_out(JOBS, Fake(), tmp_path, Seen()).left == ()

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -21,9 +20,9 @@ from distributed import Security
 from runners.bench.local_fleet import local
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, estimated
+from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, Order, SharedSender, estimated
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
-from runners.generators.load import LoadSpec
+from runners.generators.load import LoadSpec, Truepace
 from runners.readers.requests_log import read_requests_log
 from runners.storage.run_folder import runs
 from runners.storage.schema import read_record
@@ -70,10 +69,8 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
         RemoteSeat(fleet, fleet.hosts()[0]).send(_order(version="another"), threading.Event())
 
 
-def _order(**of: Any) -> Any:
-    from runners.fleet.shares import Order
-
-    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"])
+def _order(version: str) -> Order:
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), Truepace(Path("truepace"), version), True)
 
 
 def listening(pid: int) -> set[str]:
