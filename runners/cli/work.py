@@ -216,12 +216,8 @@ def compare_folders(
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
     """Return the fields other than the setting in which runs differ. Raises PlanError for one not in `despite`."""
     fields = differing(left, right)
-    refused = [
-        differs
-        for differs in fields
-        if not any(differs.field == name or differs.field.startswith(f"{name}.") for name in despite)
-    ]
-    if refused:
+    allowed = tuple(f"{name}." for name in despite)
+    if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:
         cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
         fields_of = Counter(differs.group for differs in refused)
         names = (differs.field if fields_of[differs.group] == 1 else differs.group for differs in refused)

@@ -85,11 +85,8 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     except DeadKernelError as error:
         raise NotebookError(notebook.name, "its kernel died", resuming) from error
     except PapermillExecutionError as error:
-        raise NotebookError(
-            f"{notebook.name}, cell {error.exec_count}",
-            f"{error.ename}: {error.evalue}",
-            f"its output is in {folder.notebook}; {resuming}",
-        ) from error
+        cell, remedy = f"{notebook.name}, cell {error.exec_count}", f"its output is in {folder.notebook}; {resuming}"
+        raise NotebookError(cell, f"{error.ename}: {error.evalue}", remedy) from error
 
 
 @contextlib.contextmanager

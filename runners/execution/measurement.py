@@ -70,13 +70,9 @@ class Measurement:
         send: Sender = run_load,
     ) -> None:
         self._shop, self._folder, self._progress = shop, folder, progress
-        self._instrument = Instrument(
-            self._generator(generator),
-            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
-            generator_cpus,
-            Recorder(shop.java) if shop.java else None,
-            send,
-        )
+        profiler = Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None
+        recorder = Recorder(shop.java) if shop.java else None
+        self._instrument = Instrument(self._generator(generator), profiler, generator_cpus, recorder, send)
         self._measure = measure_step
         self._taken: dict[str, Step] = {}
 
@@ -194,10 +190,10 @@ class Measurement:
             else:
                 summary = step.frames["summary"]
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
-                completed, refused = counts
-                if completed < keys or refused:
+                completed, errors = counts
+                if completed < keys or errors:
                     cause = (
-                        f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
+                        f"of {keys:,} requests of its fill {completed:,} had a response, {errors:,} of them an error"
                     )
                     remedy = "see its log; `fill` in its description says what is sent"
                     raise MeasureError(f"target {server.subject}", cause, remedy)

@@ -190,18 +190,11 @@ class SharedSender:
             clocks = [seat.clock() for seat in seats]
             began_ns = time.time_ns()
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
-            orders = [
-                Order.packed(
-                    dataclasses.replace(
-                        share,
-                        start_unix_ns=start_ns + round(clock.offset_us * 1e3),
-                        cpus=spec.cpus if isinstance(seat, LocalSeat) else None,
-                    ),
-                    generator,
-                    observed=not isinstance(seat, LocalSeat),
-                )
-                for share, clock, seat in zip(shares, clocks, seats, strict=True)
-            ]
+            orders = list[Order]()
+            for share, clock, seat in zip(shares, clocks, seats, strict=True):
+                local, their_start_ns = isinstance(seat, LocalSeat), start_ns + round(clock.offset_us * 1e3)
+                own = dataclasses.replace(share, start_unix_ns=their_start_ns, cpus=spec.cpus if local else None)
+                orders.append(Order.packed(own, generator, observed=not local))
             try:
                 parts, stopped = _sent(seats, orders, tick)
             except MeasureError as refusal:
@@ -219,29 +212,22 @@ class SharedSender:
             folders.append(own_folder)
             set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
             known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
-            round_trips_us, failed = network.round_trips_us, network.failed
-            own = replace(
+            record = replace(
                 part.record,
                 folder=own_folder.path.name,
                 stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
                 began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
                 clock=known,
-                network=replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
+                network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
             )
-            records.append(own)
+            records.append(record)
         from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
         merge(folders, folder, start_us)
-        used_s = [record.generator.cpu_s for record in records]
-        return LoadOutcome(
-            records[0].generator.command,
-            max(record.generator.exit_code or 0 for record in records),
-            began_ns // 1000,
-            ended_ns // 1000,
-            stopped,
-            None if None in used_s else sum(filter(None, used_s)),
-            tuple(records),
-        )
+        command, used_s = records[0].generator.command, [record.generator.cpu_s for record in records]
+        code = max(record.generator.exit_code or 0 for record in records)
+        cpu_s = None if None in used_s else sum(filter(None, used_s))
+        return LoadOutcome(command, code, began_ns // 1000, ended_ns // 1000, stopped, cpu_s, tuple(records))
 
 
 @contextmanager
@@ -266,12 +252,8 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
     connections = spec.connections // seats
     for place in range(seats):
-        yield dataclasses.replace(
-            spec,
-            connections=connections,
-            threads=min(spec.threads, connections),
-            share=(place + 1, seats) if spec.rate_rps is not None and seats > 1 else None,
-        )
+        share = (place + 1, seats) if spec.rate_rps is not None and seats > 1 else None
+        yield dataclasses.replace(spec, connections=connections, threads=min(spec.threads, connections), share=share)
 
 
 def _sent(

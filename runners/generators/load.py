@@ -189,12 +189,6 @@ class Truepace(Generator):
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         rates = spec.parts_rps or ((spec.rate_rps,) if spec.rate_rps is not None else ())
-        rate = ["-R", ",".join(map(digits, rates))] if rates else []
-        warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
-        count = ["-n", str(spec.requests)] if spec.requests is not None else []
-        share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
-        begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
-        log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
         shared = list[str]()
         for target in spec.targets:
             script = f",script={shown(target.script)}" if target.script is not None else ""
@@ -204,13 +198,13 @@ class Truepace(Generator):
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
-            *rate,
-            *warmup,
-            *count,
-            *share,
-            *begin,
+            *(["-R", ",".join(map(digits, rates))] if rates else []),
+            *(["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []),
+            *(["-n", str(spec.requests)] if spec.requests is not None else []),
+            *(["--share", "{}/{}".format(*spec.share)] if spec.share else []),
+            *(["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []),
             *arguments,
-            *log,
+            *(["--requests-log", shown(folder.requests)] if spec.log_requests else []),
             *("-L", "--summary", "--json", shown(folder.load_json), "--hlog", shown(folder.hlog)),
             *([] if shared else [spec.url]),
             *_arguments(spec),

@@ -69,10 +69,9 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
         if isinstance(value, FromEnvironment):
             secret = os.environ.get(value.name)
             if secret is None:
+                remedy = f"export {value.name}=… before the lab starts"
                 cause = f"the lab's environment has no variable {value.name}"
-                raise PlanError(
-                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
-                )
+                raise PlanError(f"{name}: {{from: {value.name}}}", cause, remedy)
             if not secret.isprintable():
                 raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
             value = value.prefix + secret

@@ -45,9 +45,7 @@ _CARGO = ("cargo", "install Rust (rustup)")
 WRK2_REPOSITORY = "https://github.com/giltene/wrk2"
 #: The `source_hash` of wrk2's files at tools.WRK2_COMMIT.
 WRK2_SOURCES = "30681dad182b"
-_C_COMPILER = (
-    "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
-)
+_CC = "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
 
 Say = Callable[[str], None]
 
@@ -240,13 +238,13 @@ def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tool
     with locked(tools.WRK2.with_suffix(".lock"), say):
         if force or not tools.WRK2.exists():
             for tool in ("make", os.environ.get("CC", "cc")):
-                tools.require_tool(tool, _C_COMPILER)
+                tools.require_tool(tool, _CC)
             with tempfile.TemporaryDirectory(dir=tools.WRK2.parent, prefix="wrk2-") as name:
                 tree = Path(name) / "tree"
                 _fetch_wrk2(source or WRK2_REPOSITORY, tree, log, say)
                 say("building wrk2")
                 jobs = f"-j{os.cpu_count() or 1}"
-                run_build("wrk2", ["make", jobs], tree, dict(os.environ), f"read {log}; {_C_COMPILER}", log, say)
+                run_build("wrk2", ["make", jobs], tree, dict(os.environ), f"read {log}; {_CC}", log, say)
                 binary = tree / "wrk"
                 if not tools.is_wrk2(tools.printed(binary)):
                     raise ToolError("wrk2", "what was built does not run, or is not wrk2", f"read {log}")
