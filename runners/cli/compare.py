@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli import command, echo, options, print_json, progress_apart, write_file
+from runners.cli import command, echo, options, print_json, print_result, progress_apart, write_file
 
 if TYPE_CHECKING:
     from runners.design.objective import ChangeLimit
@@ -151,10 +151,7 @@ def _compare_folders(
     from runners.results.limits import judge
 
     comparisons = compare_folders(sides[0], sides[1], despite, see, output)
-    if judging.as_json:
-        print_json([runs_json(comparison) for comparison in comparisons])
-    else:
-        echo(compared_text(comparisons))
+    print_result(judging.as_json, [runs_json(comparison) for comparison in comparisons], compared_text(comparisons))
     if output is not None:
         echo(f"written to {output}", err=judging.as_json)
     judging.end(judge(comparisons, judging.limits))

@@ -36,11 +36,9 @@ from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import FaultRecord, FillRecord, StepRecord, read_record
-from runners.targets.base import Target, TargetGroup
-from runners.targets.external import build as build_target
-from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
-from runners.targets.lab_server import launch as launch_server
+from runners.targets import external, lab_server
+from runners.targets.group import Target, TargetGroup
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import DIST, JDK17_DIST, JDK17_MAIN, Workshop
 from runners.trial.faults import happening, heads
 
@@ -168,8 +166,7 @@ class Executor:
     def _kept(self, session: Session | SharedSession) -> list[Step]:
         """Return a session's steps that were measured before a resume; [] if one is missing or has another plan."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
-        folders = [folder for folder in kept if folder is not None]
-        steps = [read_step(folder) for folder in folders]
+        steps = [read_step(folder) for folder in kept if folder is not None]
         if len(steps) < len(kept) or any(step.record.specification != session.specification for step in steps):
             return []
         self._progress.say(f"{', '.join(step.name for step in steps)}: measured in an earlier session of this run")
@@ -309,7 +306,7 @@ class Servers:
         self.has_own = bool(shop.server_sources)
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
-        self._up: list[Target] = []
+        self._up: list[RunningServer | external.RunningTarget] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
@@ -317,6 +314,7 @@ class Servers:
         if not keep_others:
             self.stop()
         self._starts += 1
+        target: RunningServer | external.RunningTarget
         if setting.target is not None:
             target = self._by_description(self._described(setting.target), setting.name)
             left_out = words.listed(target.record().left_out)
@@ -334,9 +332,9 @@ class Servers:
                 spec = replace(spec, port=0)
             if setting.processes > 1:
                 first = free_port(setting.processes)
-                target = launch_nodes(spec, range(first, first + setting.processes))
+                target = lab_server.launch_nodes(spec, range(first, first + setting.processes))
             else:
-                target = launch_server(spec)
+                target = lab_server.launch(spec)
         self._up.append(target)
         return target
 
@@ -347,12 +345,12 @@ class Servers:
             if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
             self._folder.update_manifest(targets=[*recorded.values()])
-            build_target(file, self._folder.server_folder(file.name) / "build.log")
+            external.build(file, self._folder.server_folder(file.name) / "build.log")
         return file
 
     def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
         folder = self._folder.server_folder(name) / f"start-{self._starts}"
-        return launch_target(file, folder, self.cpus, name, engine, self._listen)
+        return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""
@@ -365,8 +363,7 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        jdk = self._shop.jdk_of(setting.jdk)
-        if jdk is None:
+        if (jdk := self._shop.jdk_of(setting.jdk)) is None:
             remedy = f"install a JDK {setting.jdk}, then run again"
             raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
         own = setting.front == JDK_FRONT

@@ -31,8 +31,8 @@ from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, overlaid, write_record
-from runners.targets.base import Jvm, Target
-from runners.targets.lab_server import check_filled
+from runners.targets.group import Target
+from runners.targets.lab_server import RunningServer, check_filled
 from runners.toolchain.build import Workshop
 from runners.trial.activity import BackgroundClock, available
 from runners.trial.faults import Happening
@@ -186,7 +186,7 @@ class Measurement:
                 record = replace(record, fill=filled, store_after=store, process_after=process)
             step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
-                check_filled(server, keys)
+                check_filled(server.url, server.engine, keys)
             else:
                 summary = step.frames["summary"]
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
@@ -274,10 +274,10 @@ def let_rest(server: Target, step: Step) -> None:
 
 def _compiler_freed(server: Target) -> AbstractContextManager[None]:
     """Let a JVM's compiler use every core while the body runs; other servers have no known compiler."""
-    return compiling_anywhere(server.pid) if isinstance(server, Jvm) else contextlib.nullcontext()
+    return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 
 
 def _await_compiler(server: Target, bound_s: float) -> None:
-    if isinstance(server, Jvm):
+    if isinstance(server, RunningServer):
         clock = BackgroundClock((server.pid,))
         await_rest_s(lambda: (clock.read_s() or {}).get("jit"), bound_s)

@@ -52,8 +52,7 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
             if line.startswith("#"):
                 notes.append(line)
                 continue
-            match = hdr_log.INTERVAL_LINE.match(line)
-            if match is None:
+            if (match := hdr_log.INTERVAL_LINE.match(line)) is None:
                 raise MeasureError(str(path), f"holds a line that is no interval: {line[:80]}", "run the load again")
             payload = HdrHistogram.decode(match["data"].encode("ascii"))
             key = (round(float(match["at"]), 3), match["tag"] or hdr_log.UNTAGGED)

@@ -23,7 +23,7 @@ from runners.errors import MeasureError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
-from runners.targets.base import EXIT_CODE_S, Target, client, death_of, log_tail
+from runners.targets.base import EXIT_CODE_S, client, death_of, log_tail
 from runners.toolchain.tools import shown
 
 READY_TIMEOUT_S = 60.0
@@ -241,13 +241,13 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
     return RunningNodes(nodes)
 
 
-def check_filled(server: Target, keys: int) -> None:
+def check_filled(url: str, engine: str, keys: int) -> None:
     """Check that the ids 1, `keys` and about 50 between are in the store. Raises MeasureError for a missing id."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:
-            status = http.get(f"{server.url}/v0/entity?id={key}").status_code
+            status = http.get(f"{url}/v0/entity?id={key}").status_code
             if status != httpx.codes.OK:
                 cause = f"id {key} of 1..{keys} gets status {status} after the fill"
                 remedy = "see the server's log; the store may have refused writes"
-                raise MeasureError(f"store {server.engine}", cause, remedy)
+                raise MeasureError(f"store {engine}", cause, remedy)

@@ -67,8 +67,7 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):
-            secret = os.environ.get(value.name)
-            if secret is None:
+            if (secret := os.environ.get(value.name)) is None:
                 remedy = f"export {value.name}=… before the lab starts"
                 cause = f"the lab's environment has no variable {value.name}"
                 raise PlanError(f"{name}: {{from: {value.name}}}", cause, remedy)

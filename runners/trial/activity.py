@@ -278,8 +278,7 @@ class Activity:
         waited: dict[str, int] = {}
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
-            text = self._counters.text(f"{thread}/schedstat")
-            if text is not None:
+            if (text := self._counters.text(f"{thread}/schedstat")) is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
             run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its last, so that sums never fall

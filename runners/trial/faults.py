@@ -21,7 +21,7 @@ from runners.design.session import Freeze, KillNode, Trial
 from runners.errors import LabError, MeasureError
 from runners.process.supervisor import Child
 from runners.storage.schema import FreezeRecord, LoopRecord, OutageRecord, StepRecord, WindowRecord
-from runners.targets.base import Target
+from runners.targets.group import Target
 from runners.targets.lab_server import RunningNodes, RunningServer
 
 _LOOK_S = 0.0005

@@ -23,8 +23,10 @@ from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
-from runners.targets.base import Jvm, Target, log_tail
+from runners.targets.base import log_tail
 from runners.targets.external import RunningTarget
+from runners.targets.group import Target
+from runners.targets.lab_server import RunningServer
 from runners.trial.profiler import Profiler, ProfileSpec, write_collapsed
 
 CPU = "cpu"
@@ -43,7 +45,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
     jvms = [pid for pid, program in processes.items() if program == "java"]
-    if isinstance(server, Jvm):
+    if isinstance(server, RunningServer):
         jvms = [server.pid]
     elif not processes:
         raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")

@@ -19,7 +19,9 @@ from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, TargetRecord
-from runners.targets.base import Jvm, Target, TargetGroup, log_tail
+from runners.targets.base import log_tail
+from runners.targets.group import Target, TargetGroup
+from runners.targets.lab_server import RunningServer
 from runners.trial.activity import Activity, BackgroundClock, IdleThread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
@@ -109,7 +111,9 @@ def measure_step(
     ended before the generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
-    logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
+    logs = {server.log: folder.server_log} | (
+        {server.gc_log: folder.gc_log} if isinstance(server, RunningServer) else {}
+    )
     telemetry = Telemetry(folder.telemetry, server.pids)
     activity = Activity(folder.activity, server.pids, server.data)
     now: tuple[int, float] = (0, 0.0)
@@ -191,7 +195,7 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
     """Let a JVM's flight recorder record what may delay a request while the body runs; a refusal is ignored."""
-    if recorder is None or not isinstance(server, Jvm):
+    if recorder is None or not isinstance(server, RunningServer):
         yield
         return
     with contextlib.suppress(MeasureError):

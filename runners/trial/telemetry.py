@@ -15,7 +15,7 @@ import psutil
 
 from runners.process.supervisor import ProcessClock, tree
 from runners.storage.schema import ProcessStatus
-from runners.targets.base import Target
+from runners.targets.group import Target
 
 
 class Telemetry:

@@ -78,7 +78,8 @@ def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float
     monkeypatch.setattr(measurement, "available", lambda: reported)
     monkeypatch.setattr(measurement, "time", SimpleNamespace(monotonic=clock))
     monkeypatch.setattr(measurement, "await_rest_s", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
-    server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
+    server = RunningServer.__new__(RunningServer)
+    server.pid, server.alive = -1, lambda: True  # type: ignore[method-assign]
     step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
 

@@ -14,8 +14,8 @@ import pytest
 from runners.design.target import read_target
 from runners.errors import LabError, PlanError, ServerError
 from runners.process.supervisor import free_port, tree
-from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget, launch
+from runners.targets.group import Target
 from runners.tests.waiting import gone, started, until
 from runners.trial.telemetry import Telemetry
 
@@ -83,7 +83,6 @@ def _of_whole_tree(running: RunningTarget) -> tuple[int, ...]:
 def test_it_runs_where_its_folder_is_and_is_stopped_whole(folder: Folder, running: RunningTarget) -> None:
     target: Target = running
     assert target.status() == {}
-    assert not isinstance(running, Jvm)
     assert str(folder.path) in running.log.read_text()
     processes = _of_whole_tree(running)
     running.stop()
