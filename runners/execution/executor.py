@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from msgspec.structs import replace as record_with
 
@@ -49,10 +49,9 @@ TRIES, SPARE_SHARE = 3, 0.2
 LOWER_SHARE = 0.6
 
 
-class Launch(Protocol):
-    """Starts a setting's server, on an empty store unless `keep_data`; first stops all others unless `keep_others`."""
-
-    def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
+#: A function that starts the server of a setting, on an empty store unless `keep_data`, and stops all others before
+#: unless `keep_others`.
+Launch = Callable[..., Target]
 
 
 class Executor:

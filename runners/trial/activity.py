@@ -35,32 +35,31 @@ KEPT = 500
 _LARGEST = 16_384
 
 
-class Counters:
-    """A context in which small files under /proc and /sys stay open by their paths, for repeated reading."""
+@contextlib.contextmanager
+def kept_open() -> Iterator[Callable[[str], str | None]]:
+    """Keep small files under /proc and /sys open while the body runs; yield a function from a path to its text now.
 
-    def __init__(self) -> None:
-        self._open: dict[str, int] = {}
+    It returns None if there is no such file or its process has ended.
+    """
+    kept: dict[str, int] = {}
 
-    def __enter__(self) -> Counters:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._open.values():
-            os.close(descriptor)
-        self._open.clear()
-
-    def text(self, path: str) -> str | None:
-        """Return the present text of a file; None if there is no such file or its process has ended."""
+    def text_of(path: str) -> str | None:
         try:
-            if (descriptor := self._open.get(path)) is None:
-                if len(self._open) >= KEPT:
+            if (descriptor := kept.get(path)) is None:
+                if len(kept) >= KEPT:
                     return Path(path).read_bytes()[:_LARGEST].decode(errors="replace")
-                descriptor = self._open[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                descriptor = kept[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             return os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
         except OSError:
-            if path in self._open:
-                os.close(self._open.pop(path))
+            if path in kept:
+                os.close(kept.pop(path))
             return None
+
+    try:
+        yield text_of
+    finally:
+        for descriptor in kept.values():
+            os.close(descriptor)
 
 
 PERIOD_S = 0.1
@@ -150,35 +149,32 @@ class BackgroundClock:
         return {role: used_s for role, used_s in used_by_role.items() if used_s}
 
 
-class IdleThread:
-    """A context with a thread that does some work on request, and runs only when a core idles.
+@contextlib.contextmanager
+def idle_thread(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+    """Yield a function that requests some work of a thread which runs only when a core idles.
 
-    Work that is not begun by the next request is done by the caller. An exception of the thread ends the work, and is
-    raised at the end of the context.
+    Work that the thread has not begun by the next request is done by the caller. An exception of the thread ends the
+    work, and is raised after the body.
     """
+    last = Future[None]()
+    last.set_result(None)
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work, self._last = work, Future[None]()
-        self._last.set_result(None)
-        self._pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
-
-    def __enter__(self) -> IdleThread:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the thread. Raises the exception of the work, unless the body raised another."""
-        self._pool.shutdown(cancel_futures=True)
-        if kind is None and not self._last.cancelled():
-            self._last.result()
-
-    def ask(self) -> None:
-        """Request the work; first do it here if the thread has not yet begun the last request."""
-        if self._last.cancel():
-            self._work()
-        elif not self._last.done() or self._last.exception():  # it is being done, or has failed
+    def request() -> None:
+        nonlocal last
+        if last.cancel():
+            work()
+        elif not last.done() or last.exception():  # it is being done, or has failed
             return
         context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
-        self._last = self._pool.submit(context.run, self._work)
+        last = pool.submit(context.run, work)
+
+    pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
+    try:
+        yield request
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if not last.cancelled():
+        last.result()
 
 
 class Activity:
@@ -187,7 +183,6 @@ class Activity:
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _device(data) if data else None
-        self._counters = Counters()
         #: Set as soon as it is known, so that the generator does not count among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
@@ -202,7 +197,7 @@ class Activity:
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
-                opened.enter_context(self._counters)
+                self._text_of = opened.enter_context(kept_open())
                 out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
                 self._scan()
                 self._sample(out)
@@ -278,7 +273,7 @@ class Activity:
         waited: dict[str, int] = {}
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
-            if (text := self._counters.text(f"{thread}/schedstat")) is not None:
+            if (text := self._text_of(f"{thread}/schedstat")) is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
             run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its last, so that sums never fall
@@ -286,11 +281,11 @@ class Activity:
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
         ran.pop(SENDING, None)  # that of the generator's process is known from its start
-        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+        line = (self._text_of("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         generator_ns = cpu_time_ns(self.generator_pid) if self.generator_pid is not None else None
         generator_s = generator_ns / 1e9 if generator_ns is not None else None
-        disk = self._counters.text(self._disk) if self._disk else None
+        disk = self._text_of(self._disk) if self._disk else None
         sample = {
             "unix_us": (begin_us + end_us) // 2, "steal_s": steal,
             "busy_s": user + nice + system + irq + softirq, "ran_ns": ran,
@@ -302,7 +297,7 @@ class Activity:
 
     def _stalled_us(self, resource: str) -> int | None:
         """Return the microseconds in which some task waited for the disk or for memory, page faults included."""
-        some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
+        some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
 

@@ -22,7 +22,7 @@ from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRe
 from runners.targets.base import log_tail
 from runners.targets.group import Target, TargetGroup
 from runners.targets.lab_server import RunningServer
-from runners.trial.activity import Activity, BackgroundClock, IdleThread, stalls_watched
+from runners.trial.activity import Activity, BackgroundClock, idle_thread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
 from runners.trial.telemetry import Telemetry, processes
@@ -133,7 +133,7 @@ def measure_step(
         if begins:  # before anything is measured
             look()
         else:
-            looking.ask()
+            request_look()
         return server.alive()
 
     members = server.members if isinstance(server, TargetGroup) else {}
@@ -148,7 +148,7 @@ def measure_step(
         profiling,
         contextlib.closing(telemetry),
         activity,
-        IdleThread(look) as looking,
+        idle_thread(look) as request_look,
         stalls_watched(folder.stalls) as watched,
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}

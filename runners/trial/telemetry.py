@@ -21,7 +21,7 @@ from runners.targets.group import Target
 class Telemetry:
     """A file to which each call of `sample` appends cumulative counters as a JSON line; readers take differences.
 
-    A sample takes a millisecond: it is taken when a core is idle (see activity.IdleThread), or latencies would show it.
+    A sample takes a millisecond: it is taken when a core idles (see activity.idle_thread), or latencies would show it.
     """
 
     def __init__(self, path: Path, server_pids: Collection[int]) -> None:
