@@ -9,7 +9,6 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -102,7 +101,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
         echo(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
 
 
-def progress_apart(apart: bool) -> AbstractContextManager[object]:
+def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
     """Send what the body prints to standard error if `apart`: standard output is for the result alone."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 

@@ -23,7 +23,6 @@ from runners.analysis.validity import Aspect, Cause
 from runners.audit import listing
 from runners.audit.audit import audit
 from runners.cli import planned
-from runners.cli.planned import PlannedRun
 from runners.design.experiment import SHARES
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 
 
-def measure(run: PlannedRun) -> RunFolder:
+def measure(run: planned.PlannedRun) -> RunFolder:
     """Measure a run and write its report; return its folder. Raises LabError, and Interrupted with the folder."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:

@@ -12,7 +12,6 @@ import errno
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 from msgspec.structs import replace
 
@@ -272,7 +271,7 @@ def let_rest(server: Target, step: Step) -> None:
             _await_compiler(server, REST_S)
 
 
-def _compiler_freed(server: Target) -> AbstractContextManager[None]:
+def _compiler_freed(server: Target) -> contextlib.AbstractContextManager[None]:
     """Let a JVM's compiler use every core while the body runs; other servers have no known compiler."""
     return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 

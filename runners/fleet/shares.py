@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -58,7 +57,7 @@ class LostHostError(MeasureError):
     """A host that no longer responds: its part has to be measured again, there or elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Order:
     """The load of one `generator`, as this host has it. Scripts travel as text: a path means nothing elsewhere."""
 
@@ -82,7 +81,7 @@ class Order:
         return dataclasses.replace(self.spec, script=places.get(self.spec.script), targets=tuple(targets))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Part:
     """The result of one generator: its record, the start of its window by its own clock, and its files by name."""
 
@@ -91,7 +90,7 @@ class Part:
     files: dict[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
     """A place for a generator on this host, whose clock, telemetry and stall witness are those of the server."""
 

@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ MAIN = "lab.server.Main"
 CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
     """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
 

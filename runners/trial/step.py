@@ -7,7 +7,6 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ Tick = Callable[[float], None]
 _ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Instrument:
     """The programs that send and observe a load. `cpus`: the generator's cores; None if it is not pinned."""
 
