@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -33,7 +33,7 @@ from runners.trial import machine
 from runners.trial.activity import stalls_watched
 from runners.trial.faults import tcp_counters
 from runners.trial.step import generator_record
-from runners.trial.telemetry import Telemetry
+from runners.trial.telemetry import telemetry
 
 if TYPE_CHECKING:
     from runners.fleet.workers import RemoteSeat
@@ -120,11 +120,11 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
         scripts = {path.name for path in folder.path.iterdir()}
         watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
         before = tcp_counters()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
+        with telemetry(folder.telemetry, ()) as sample_usage, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
                 if order.observed:
-                    telemetry.sample(pid)
+                    sample_usage(pid)
                 return not halted()
 
             outcome = run_load(generator, spec, folder, tick=tick)

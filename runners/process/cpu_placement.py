@@ -60,9 +60,10 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 ROOT = Path("/sys/fs/cgroup")
 
 
-def _text(path: Path) -> str:
+def proc_text(path: Path | str) -> str:
+    """Return the text of a file of the kernel's, "" if it can't be read."""
     try:
-        return path.read_text(encoding="ascii")
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -74,7 +75,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
     `servers`: pids by server name. Afterwards the processes are where they were, and the groups are gone.
     """
     folder, weight, usual = root / "cpu", "cpu.shares", "1024"
-    if "cpu" in _text(root / "cgroup.subtree_control").split():
+    if "cpu" in proc_text(root / "cgroup.subtree_control").split():
         folder, weight, usual = root, "cpu.weight", "100"
     elif not (folder / weight).exists():
         yield "the kernel has no CPU groups here (no cgroup controller 'cpu')"
@@ -102,7 +103,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
 def _remove(folder: Path, groups: list[Path]) -> None:
     """Move the processes of the groups into the parent group `folder`, and remove the groups."""
     for group in groups:
-        for pid in _text(group / "cgroup.procs").split():
+        for pid in proc_text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 (folder / "cgroup.procs").write_text(pid, encoding="ascii")
         with contextlib.suppress(OSError):

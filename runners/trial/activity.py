@@ -25,7 +25,7 @@ from typing import TextIO
 import psutil
 
 from runners.errors import LabError, MeasureError
-from runners.process.cpu_placement import COMPILER, usable_cpus
+from runners.process.cpu_placement import COMPILER, proc_text, usable_cpus
 from runners.process.supervisor import Child, cpu_time_ns, start, tree
 from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
 from runners.toolchain.tools import TRUEPACE
@@ -96,11 +96,7 @@ class _Other:
 def _name(pid: int) -> str:
     if pid == os.getpid():
         return THIS_PROGRAM
-    try:
-        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ENDED
-    return _KWORKER.sub("kworker", name)
+    return _KWORKER.sub("kworker", proc_text(f"/proc/{pid}/comm").strip()) or ENDED
 
 
 def role(name: str) -> str:

@@ -17,7 +17,7 @@ import psutil
 
 from runners.design.setting import OLD_JDK
 from runners.errors import LabError
-from runners.process.cpu_placement import usable_cpus
+from runners.process.cpu_placement import proc_text, usable_cpus
 from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import ServerSpec, launch
 from runners.toolchain import tools
@@ -29,29 +29,26 @@ BUSY_LIMIT = 0.10
 STEAL_LIMIT = 0.02
 
 
-def _text(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-
-
-def _number(path: str) -> int | None:
-    text = _text(path)
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+def _text(path: Path | str) -> str | None:
+    return proc_text(path).strip() or None
 
 
 def _match(path: str, pattern: str) -> str | None:
-    match = re.search(pattern, _text(path) or "", re.MULTILINE)
+    match = re.search(pattern, proc_text(path), re.MULTILINE)
     return match[1] if match else None
+
+
+def _number(path: str) -> int | None:
+    text = _match(path, r"\A(-?\d+)\s*\Z")
+    return int(text) if text else None
 
 
 def facts() -> dict[str, Any]:
     """Return facts about this machine, and the busy and stolen share of its cores while the lab does nothing."""
     library, library_version = platform.libc_ver()
-    governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    governors = {_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     hypervisor = None
-    if "hypervisor" in (_text("/proc/cpuinfo") or ""):
+    if "hypervisor" in proc_text("/proc/cpuinfo"):
         hypervisor = _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
     percent = psutil.cpu_times_percent(interval=_NOISE_WINDOW_S)
     steal = getattr(percent, "steal", 0.0)

@@ -24,7 +24,7 @@ from runners.targets.lab_server import RunningServer
 from runners.trial.activity import Activity, BackgroundClock, idle_thread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
-from runners.trial.telemetry import Telemetry, processes
+from runners.trial.telemetry import processes, telemetry
 
 Tick = Callable[[float], None]
 _ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
@@ -113,13 +113,12 @@ def measure_step(
     logs = {server.log: folder.server_log} | (
         {server.gc_log: folder.gc_log} if isinstance(server, RunningServer) else {}
     )
-    telemetry = Telemetry(folder.telemetry, server.pids)
     activity = Activity(folder.activity, server.pids, server.data)
     now: tuple[int, float] = (0, 0.0)
 
     def look() -> None:
         generator_pid, elapsed_s = now
-        telemetry.sample(generator_pid)
+        sample_usage(generator_pid)
         for counter in counters.values():
             counter.tick()
         show(elapsed_s)
@@ -145,7 +144,7 @@ def measure_step(
         _log_slices(logs),
         _events_recorded(folder, server, instrument.recorder),
         profiling,
-        contextlib.closing(telemetry),
+        telemetry(folder.telemetry, server.pids) as sample_usage,
         activity,
         idle_thread(look) as request_look,
         stalls_watched(folder.stalls) as watched,

@@ -7,9 +7,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TextIO
 
 import psutil
 
@@ -18,32 +17,30 @@ from runners.storage.schema import ProcessStatus
 from runners.targets.group import Target
 
 
-class Telemetry:
-    """A file to which each call of `sample` appends cumulative counters as a JSON line; readers take differences.
+@contextlib.contextmanager
+def telemetry(path: Path, server_pids: Collection[int]) -> Iterator[Callable[[int], None]]:
+    """Yield a function of the generator's pid that appends a sample of cumulative counters to a file, as a JSON line.
 
     A sample takes a millisecond: it is taken when a core idles (see activity.idle_thread), or latencies would show it.
     """
+    server, generator, cores = ProcessClock(server_pids), ProcessClock(()), psutil.cpu_count() or 1
+    with path.open("a", encoding="utf-8", buffering=1) as out:
 
-    def __init__(self, path: Path, server_pids: Collection[int]) -> None:
-        self._out: TextIO = path.open("a", encoding="utf-8", buffering=1)
-        self._server, self._generator = ProcessClock(server_pids), ProcessClock(())
-        self._cores = psutil.cpu_count() or 1
+        def sample(generator_pid: int) -> None:
+            nonlocal generator
+            if generator.roots != (generator_pid,):
+                generator = ProcessClock((generator_pid,))
+            machine = psutil.cpu_times()
+            steal_s = getattr(machine, "steal", 0.0)
+            idle_s = machine.idle + getattr(machine, "iowait", 0.0)
+            line = {
+                "unix_us": time.time_ns() // 1000, "server": _usage(server), "generator": _usage(generator),
+                "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
+                "cores": cores,
+            }  # fmt: skip
+            out.write(json.dumps(line) + "\n")
 
-    def sample(self, generator_pid: int) -> None:
-        if self._generator.roots != (generator_pid,):
-            self._generator = ProcessClock((generator_pid,))
-        machine = psutil.cpu_times()
-        steal_s = getattr(machine, "steal", 0.0)
-        idle_s = machine.idle + getattr(machine, "iowait", 0.0)
-        line = {
-            "unix_us": time.time_ns() // 1000, "server": _usage(self._server), "generator": _usage(self._generator),
-            "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
-            "cores": self._cores,
-        }  # fmt: skip
-        self._out.write(json.dumps(line) + "\n")
-
-    def close(self) -> None:
-        self._out.close()
+        yield sample
 
 
 def _usage(clock: ProcessClock) -> dict[str, float | None] | None:

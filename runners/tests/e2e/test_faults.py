@@ -28,7 +28,6 @@ from runners.tests.waiting import LIMIT_S, left_in, working_in
 from runners.toolchain.build import DIST, PROFILER_JARS, Workshop, prepare
 from runners.toolchain.tools import require_jdk
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
-from runners.trial.telemetry import Telemetry
 
 pytestmark = pytest.mark.e2e
 KILL_AFTER_S = 0.8
@@ -74,11 +73,12 @@ def load(workload: Workload, rate_rps: float = 500) -> Trial:
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
     measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kill(_self: Telemetry, _generator_pid: int) -> None:
+    def kill(_clock: object) -> None:
         threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
         monkeypatch.undo()
 
-    monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
+    # the first sample is taken when the generator has been started
+    monkeypatch.setattr("runners.trial.telemetry._usage", kill)
     step = measurement.step(load(PUT), server)
     assert not step.valid
     assert "the server died under load (exit code 137)" in step.record.invalid_reasons
