@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TextIO
+from typing import Literal, TextIO
 
 import msgspec
 
@@ -64,14 +64,6 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
 
 
-class Watch(Protocol):
-    """Follows the jobs of a campaign. A lost job begins again. `there`: the result was there before the campaign."""
-
-    def begin(self, job: Job) -> None: ...
-    def lose(self, job: Job, cause: str) -> None: ...
-    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None: ...
-
-
 def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
     """Return the outcome of a job whose run below `runs` is complete; None for a job that is to be measured."""
     try:
@@ -120,7 +112,7 @@ def carry_out(
     jobs: Sequence[Job],
     measure: Callable[[Job, Path], JobOutcome],
     runs: Path,
-    watch: Watch,
+    watch: Lines,
     minutes: float | None = None,
 ) -> Ended:
     """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
@@ -186,6 +178,7 @@ class Lines(Sink):
         self.note(f"{at} {job.name} {settings(job)}, repeat {job.repeat}: planned {duration(job.planned_s)}")
 
     def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
+        """Show how a job ended, unless its result was `there` before the campaign."""
         del self._left[job.folder]
         self._under_way.discard(job.folder)
         if there:

@@ -84,8 +84,12 @@ class Executor:
                         measured = self._kept(possible.session) or measure(block, possible)
                     steps += measured
                     request = requests.send(measured)
-            except StopIteration:
-                self._retire(block, steps)
+            except StopIteration:  # an earlier rate step of the block that is not in `steps` would count in its ladder
+                present = {step.name for step in steps}
+                for folder in self._folder.complete():
+                    record = read_record(folder)
+                    if record.ladder is not None and record.block == block.name and folder.name not in present:
+                        self._folder.supersede(folder)
         return steps
 
     def _requests(self, block: Block) -> Requests:
@@ -118,14 +122,6 @@ class Executor:
         if not rates:
             raise unmeasured
         return adaptive.ladder(replace(block, rates=rates), say)
-
-    def _retire(self, block: Block, steps: list[Step]) -> None:
-        """Set aside earlier rate steps of this block that are not in `steps`, since its ladder would count them too."""
-        present = {step.name for step in steps}
-        for folder in self._folder.complete():
-            record = read_record(folder)
-            if record.ladder is not None and record.block == block.name and folder.name not in present:
-                self._folder.supersede(folder)
 
     def _fixed_rate(self, block: FixedRate) -> Requests:
         capacity_rps, probes = dict[str, float](), list[Step]()

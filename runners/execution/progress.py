@@ -263,10 +263,6 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
-#: A function that reports for how many seconds a part has gone on, and the last second of its load.
-Tick = Callable[..., None]
-
-
 class Progress:
     """The progress of a run, part by part, through its planned seconds."""
 
@@ -276,8 +272,11 @@ class Progress:
         self._sink = shown_in
 
     @contextlib.contextmanager
-    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same); yield its Tick."""
+    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
+        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same).
+
+        Yields a function that reports for how many seconds the part has gone on, and the last second of its load.
+        """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

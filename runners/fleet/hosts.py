@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import MeasureError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Watch, outcome_of
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Lines, outcome_of
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.process.supervisor import start
@@ -99,7 +99,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         return (home / OUTCOME_FILE).read_bytes(), packed.getvalue()
 
 
-def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Watch, minutes: float | None = None) -> Ended:
+def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Lines, minutes: float | None = None) -> Ended:
     """Measure the jobs that have no result yet, each on a free host of the fleet, otherwise as `carry_out` does.
 
     A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no

@@ -64,12 +64,11 @@ class Order:
     spec: LoadSpec
     scripts: dict[Path, str]
     generator: Generator
-    observed: bool
 
     @classmethod
-    def packed(cls, spec: LoadSpec, generator: Generator, observed: bool) -> Order:
+    def packed(cls, spec: LoadSpec, generator: Generator) -> Order:
         scripts = {spec.script, *(target.script for target in spec.targets)}
-        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator, observed)
+        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Write the scripts into a folder of this host; return the load with their paths there."""
@@ -106,10 +105,10 @@ class LocalSeat:
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError if the host is gone."""
-        return send_share(order, order.generator, self.name, halted.is_set)
+        return send_share(order, order.generator, self.name, halted.is_set, observed=False)
 
 
-def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool]) -> Part:
+def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
     if generator.version != order.generator.version:
         cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
@@ -118,12 +117,12 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
+        watching = stalls_watched(folder.stalls) if observed else nullcontext(list[WitnessRecord]())
         before = tcp_counters()
         with telemetry(folder.telemetry, ()) as sample_usage, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
-                if order.observed:
+                if observed:
                     sample_usage(pid)
                 return not halted()
 
@@ -139,7 +138,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
             completed=report["requests"]["completed"],
             verdict=report["generator"]["verdict"],
             network=NetworkRecord(sent_segments=gained.get("OutSegs"), repeated_segments=gained.get("RetransSegs")),
-            machine=machine.facts() if order.observed else {},
+            machine=machine.facts() if observed else {},
             witness=watched[0] if watched else None,
         )
         paths = [path for path in folder.path.iterdir() if path.is_file() and path.name not in scripts]
@@ -191,9 +190,9 @@ class SharedSender:
             start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
             orders = list[Order]()
             for share, clock, seat in zip(shares, clocks, seats, strict=True):
-                local, their_start_ns = isinstance(seat, LocalSeat), start_ns + round(clock.offset_us * 1e3)
-                own = dataclasses.replace(share, start_unix_ns=their_start_ns, cpus=spec.cpus if local else None)
-                orders.append(Order.packed(own, generator, observed=not local))
+                cpus = spec.cpus if isinstance(seat, LocalSeat) else None
+                own = dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3), cpus=cpus)
+                orders.append(Order.packed(own, generator))
             try:
                 parts, stopped = _sent(seats, orders, tick)
             except MeasureError as refusal:

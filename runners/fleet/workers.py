@@ -234,7 +234,8 @@ def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
     """Send a share of a load, on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
-    return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
+    generator = Truepace(tool.path, tool.version)
+    return shares.send_share(order, generator, host, lambda: lease_over(lease, began), observed=True)
 
 
 def quiet(tls: Tls | None) -> contextlib.ExitStack:

@@ -57,9 +57,6 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
     return bound
 
 
-ROOT = Path("/sys/fs/cgroup")
-
-
 def proc_text(path: Path | str) -> str:
     """Return the text of a file of the kernel's, "" if it can't be read."""
     try:
@@ -69,7 +66,7 @@ def proc_text(path: Path | str) -> str:
 
 
 @contextlib.contextmanager
-def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> Iterator[str]:
+def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
 
     `servers`: pids by server name. Afterwards the processes are where they were, and the groups are gone.

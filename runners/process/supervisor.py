@@ -191,10 +191,7 @@ def start(
 def finished(
     command: Sequence[str], timeout_s: float | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` under a guard to its end, in the current folder; return its exit code and its output.
-
-    Raises ToolError if it can't be started, subprocess.TimeoutExpired if it takes longer than `timeout_s`.
-    """
+    """Run a command under a guard in the current folder; return code and output. Raises ToolError, TimeoutExpired."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = start(command, stdout=out, stderr=err, env=env, directory=Path.cwd())
         try:

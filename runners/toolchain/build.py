@@ -169,10 +169,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java with Maven, unless it is built from the same sources by this JDK; return the sources' hash.
-
-    Raises ToolError if the build fails, or without Maven or sources.
-    """
+    """Build server-java unless this JDK has built the same sources; return the sources' hash. Raises ToolError."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -229,10 +226,9 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Build wrk2 if the lab has not built it yet, or with `force`; return it.
+    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError.
 
-    `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone. Raises ToolError for a
-    missing compiler, for a source that can't be fetched or is of another commit, and for a build that fails.
+    `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):

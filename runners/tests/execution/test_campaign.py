@@ -82,12 +82,12 @@ class Fake:
         return JobOutcome(address=job.address, status="complete", trials=3)
 
 
-@dataclass
-class Seen:
+class Seen(Lines):
     """Remembers what a campaign showed."""
 
-    begun: list[str] = field(default_factory=list)
-    there: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.there: list[str] = []
 
     def begin(self, job: Job) -> None:
         self.begun.append(job.address)

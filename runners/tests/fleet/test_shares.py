@@ -175,9 +175,7 @@ def test_scripts_travel_as_text(tmp_path: Path) -> None:
     there.mkdir()
     (here / "a.lua").write_text("-- a")
     targets = (LoadTarget("x", "http://h", here / "a.lua"), LoadTarget("y", "http://h"))
-    order = Order.packed(
-        LoadSpec("http://h", None, 1.0, 1.0, targets=targets), Truepace(Path("truepace"), "1"), observed=True
-    )
+    order = Order.packed(LoadSpec("http://h", None, 1.0, 1.0, targets=targets), Truepace(Path("truepace"), "1"))
     spec = order.unpacked(there)
     script = spec.targets[0].script
     assert script is not None and script.parent == there and script.read_text() == "-- a"

@@ -16,7 +16,7 @@ import pytest
 
 from runners.bench.local_fleet import local
 from runners.errors import MeasureError
-from runners.execution.campaign import Job, JobOutcome, held
+from runners.execution.campaign import Job, JobOutcome, Lines, held
 from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
@@ -31,7 +31,7 @@ def planned(count: int) -> list[Job]:
     ]
 
 
-class Watch:
+class Watch(Lines):
     """Notes what comes and goes."""
 
     def __init__(self) -> None:

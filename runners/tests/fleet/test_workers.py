@@ -70,7 +70,7 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
 
 
 def _order(version: str) -> Order:
-    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), Truepace(Path("truepace"), version), True)
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), Truepace(Path("truepace"), version))
 
 
 def listening(pid: int) -> set[str]:
