@@ -322,18 +322,17 @@ def stalls_watched(
     in the list from the start, and the record's `note` says why.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
-    child: Child | None = None
     try:
         child = _witness(program, cores, file)
     except LabError as refusal:
-        records.append(WitnessRecord(note=str(refusal)))
+        yield [WitnessRecord(note=str(refusal))]
+        return
     try:
         yield records
     finally:
-        if child is not None:
-            code = child.stop()
-            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
+        code = child.stop()
+        broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+        records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
 
 
 def _witness(program: Path, cpus: Sequence[int], file: Path) -> Child:

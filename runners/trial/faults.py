@@ -28,42 +28,33 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """A fault or an observation during a load, from `begin` to `end`; this base class does nothing."""
-
-    def begin(self) -> None:
-        """Begin the fault or observation; called at every tick of the load, of which only the first has an effect."""
-
-    def end(self) -> None:
-        """End the fault or observation at the end of the load."""
-
-    def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
-        return StepRecord()
-
-
-class _Planned(Happening):
-    """Faults that a thread causes at planned times after `begin`."""
+    """Faults that a thread causes at planned times of a load, or an observation of it; this base class plans nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
     began_unix_us = 0
 
     def begin(self) -> None:
-        if self._thread is None:
+        """Begin the plan or observation; called at every tick of the load, of which only the first has an effect."""
+        if self._thread is None and type(self) is not Happening:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 
     def _run(self, began: float) -> None:
         """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
-        raise NotImplementedError
 
     def end(self) -> None:
+        """Wait for the end of the plan, at the end of the load."""
         if self._thread is not None:
             self._thread.join()
 
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
+        return StepRecord()
 
-class Freezer(_Planned):
+
+class Freezer(Happening):
     """Planned freezes of a process (SIGSTOP, then SIGCONT); they end with the process."""
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
@@ -107,7 +98,7 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
     return None if died else FreezeRecord(start_unix_us=start_unix_us, end_unix_us=end_unix_us, length_us=length_us)
 
 
-class Outages(_Planned):
+class Outages(Happening):
     """An outage: the node at `place` (from 0) is killed and started again, at given seconds after `begin`."""
 
     def __init__(self, nodes: RunningNodes, place: int, kill_after_s: float, launch_after_s: float) -> None:
