@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 from runners import words
@@ -180,10 +179,8 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
     """Request loads on all servers in random order, round by round, until every knee is known or the budget spent."""
-    for number in count():
-        under_way = [unfinished for unfinished in searches if unfinished.next_load_fits()]
-        if not under_way:
-            return
+    number = 0
+    while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):
             index = len(current.loads) + 1
             session = block.session(current.server, index, current.rates, facts.achieved_rps(current.closed[-1]))
@@ -191,6 +188,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
             current.take(load)
             knee = current.known.estimate if current.steps else None
             say(f"  load {index} of {current.server.name}: {_so_far(knee)}")
+        number += 1
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:

@@ -19,15 +19,12 @@ class TargetGroup:
 
     subject: str
     members: Mapping[str, Target]
+    url: str = ""  # the servers of a group are loaded by their own URLs
     data: Path | None = None
 
     @property
     def engine(self) -> str:
         return ", ".join(dict.fromkeys(server.engine for server in self.members.values()))
-
-    @property
-    def url(self) -> str:
-        return self._first.url
 
     @property
     def pids(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """Faults that a thread causes at planned times of a load, or an observation of it; this base class plans nothing."""
+    """Faults that a thread causes at planned times of a load, or an observation; this base class plans nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.

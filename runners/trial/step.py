@@ -110,9 +110,9 @@ def measure_step(
     ended before the generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
-    logs = {server.log: folder.server_log} | (
-        {server.gc_log: folder.gc_log} if isinstance(server, RunningServer) else {}
-    )
+    logs = {server.log: folder.server_log}
+    if isinstance(server, RunningServer):
+        logs[server.gc_log] = folder.gc_log
     activity = Activity(folder.activity, server.pids, server.data)
     now: tuple[int, float] = (0, 0.0)
 
