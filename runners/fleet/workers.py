@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
@@ -135,11 +135,8 @@ class Fleet:
         self._response(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
     def _response(self, host: Host, request: Any, within_s: float = ASK_S) -> Any:
-        async def limited() -> Any:
-            return await asyncio.wait_for(request, within_s)
-
         try:
-            return self.client.sync(limited, callback_timeout=2 * within_s)
+            return self.client.sync(asyncio.wait_for, request, within_s, callback_timeout=2 * within_s)
         except (OSError, TimeoutError, RuntimeError) as error:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
@@ -166,8 +163,7 @@ class Fleet:
                 if time.monotonic() - heard_s > LEASE_S:
                     raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
             if future.status == "finished":
-                result: _T = future.result(timeout=CONNECT_S)
-                return result
+                return cast(_T, future.result(timeout=CONNECT_S))
             if future.status != "error":
                 raise lost(host, f"its task is {future.status}: the worker or the scheduler has ended")
             failure = future.exception(timeout=CONNECT_S)

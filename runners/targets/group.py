@@ -15,7 +15,7 @@ from runners.targets.lab_server import RunningServer
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load, by name. URL, log, exit code, death: of the first that died, else of the first."""
+    """Servers that share a load, by name. Log, exit code and death are of the first that died, else of the first."""
 
     subject: str
     members: Mapping[str, Target]

@@ -144,12 +144,9 @@ class RunningServer:
 
 
 def _read_ready_line(child: Child, timeout_s: float) -> bytes:
-    deadline, line = time.monotonic() + timeout_s, b""
-    while not line.endswith(b"\n"):
-        if not select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            break
-        more = os.read(child.stdout.fileno(), 65536)
-        if not more:
+    deadline, out, line = time.monotonic() + timeout_s, child.stdout.fileno(), b""
+    while not line.endswith(b"\n") and select.select([out], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not (more := os.read(out, 65536)):
             break
         line += more
     return line
