@@ -145,21 +145,17 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
         return Part(record, int(report["start_unix_us"]), {path.name: path.read_bytes() for path in paths})
 
 
-def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
+def round_trips(urls: Sequence[str]) -> NetworkRecord:
     """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
-    taken_us, failed = [], 0
-    for url in dict.fromkeys(urls):
-        address = urlsplit(url)
-        port = address.port or _PORTS.get(address.scheme, 80)
-        for _ in range(connects):
-            begin_ns = time.monotonic_ns()
-            try:
-                socket.create_connection((str(address.hostname), port), CONNECT_TIMEOUT_S).close()
-            except OSError:
-                failed += 1
-                continue
-            taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
-    return NetworkRecord(round_trips_us=tuple(taken_us), failed=failed)
+    taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
+    for server in servers:
+        port = server.port or _PORTS.get(server.scheme, 80)
+        for _ in range(CONNECTS):
+            with suppress(OSError):
+                begin_ns = time.monotonic_ns()
+                socket.create_connection((str(server.hostname), port), CONNECT_TIMEOUT_S).close()
+                taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
+    return NetworkRecord(round_trips_us=tuple(taken_us), failed=CONNECTS * len(servers) - len(taken_us))
 
 
 class SharedSender:

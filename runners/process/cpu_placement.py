@@ -59,10 +59,9 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 
 def proc_text(path: Path | str) -> str:
     """Return the text of a file of the kernel's, "" if it can't be read."""
-    try:
+    with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    return ""
 
 
 @contextlib.contextmanager

@@ -109,10 +109,9 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel collects the guards
     lab = socket.socket(fileno=descriptor)
     while True:
-        try:
+        files: list[int] = []
+        with contextlib.suppress(ConnectionResetError):
             _, files, _, _ = socket.recv_fds(lab, 1, 1 + _STREAMS)
-        except ConnectionResetError:
-            return
         if not files:
             return
         if os.fork() == 0:

@@ -205,8 +205,7 @@ def _ready(running: RunningTarget) -> bool:
             return ready.line in running.log.read_text(encoding="utf-8", errors="replace")
         return False
     if ready and ready.url:
-        # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False) as http:
+        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S) as http:
             return http.get(running.url + ready.url, headers=resolved(file.target.headers)).status_code == ready.status
         return False
     return is_open(file, ready.port if ready else None)
@@ -227,11 +226,10 @@ def content_hash(file: TargetFile) -> str:
     paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
     names: Sequence[str] = target.command or ()
     if target.build:
-        try:
+        names = ()
+        with contextlib.suppress(LabError):  # outside of a repository
             tracked = _git(str(file.directory), "-C", str(file.directory), "ls-files", "-z").split("\0")
-        except LabError:  # outside of a repository
-            tracked = []
-        names = [name for name in tracked if name and Path(name).suffix not in _DESCRIPTIONS]
+            names = [name for name in tracked if name and Path(name).suffix not in _DESCRIPTIONS]
     paths += [file.directory / name for name in names]
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # an argument that is no file

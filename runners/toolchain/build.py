@@ -81,14 +81,13 @@ def git_state() -> dict[str, object]:
     git = shutil.which("git")
     if git is None or not tools.CHECKOUT:
         return {}
-    try:
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
         commit, status = (
             subprocess.run([git, *words], cwd=tools.ROOT, capture_output=True, text=True, check=True).stdout.strip()
             for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
         )
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {"commit": commit, "dirty": bool(status)}
+        return {"commit": commit, "dirty": bool(status)}
+    return {}
 
 
 def run_build(

@@ -140,11 +140,10 @@ class Tool:
 
 def printed(*command: str | Path) -> str:
     """Return the output and error output of a short command; empty if it can't be run."""
-    try:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+        return done.stdout + done.stderr
+    return ""
 
 
 def _first_line(*command: str | Path) -> str:

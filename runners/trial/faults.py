@@ -192,13 +192,11 @@ def tcp_counters() -> dict[str, int]:
 def timer_hz() -> int | None:
     """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if that can't be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
-        try:
+        with contextlib.suppress(OSError, EOFError):
             content = path.read_bytes()
             text = gzip.decompress(content) if path.suffix == ".gz" else content
-        except (OSError, EOFError):
-            continue
-        if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
-            return int(match.group(1))
+            if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
+                return int(match.group(1))
     return None
 
 

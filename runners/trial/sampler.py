@@ -5,6 +5,7 @@ All write collapsed stacks and, where samples have times, timed stacks.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sys
@@ -65,10 +66,9 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
 
 
 def _program(pid: int) -> str:
-    try:
+    with contextlib.suppress(psutil.Error, OSError):
         return Path(psutil.Process(pid).exe()).name
-    except (psutil.Error, OSError):
-        return ""
+    return ""
 
 
 def _tool(name: str, remedy: str) -> Path:

@@ -91,11 +91,9 @@ def disk_bytes(folder: Path) -> int:
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):
                 status = os.lstat(os.path.join(root, name))  # noqa: PTH118 - many files
-            except OSError:
-                continue
-            total += min(status.st_blocks * _BLOCK_BYTES, -(-status.st_size // _PAGE_BYTES) * _PAGE_BYTES)
+                total += min(status.st_blocks * _BLOCK_BYTES, -(-status.st_size // _PAGE_BYTES) * _PAGE_BYTES)
     return total
 
 
