@@ -142,10 +142,8 @@ def searches(run: Run) -> list[Ladder]:
 
 def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     """Return a knee and its 95 % interval; an end that is not known is null."""
-    ends = {
-        "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
-    }  # fmt: skip
-    finite = {end: words.finite(value) for end, value in ends.items()}
+    ends = ("rps", "low_rps", "high_rps", "closed_loop_rps")
+    finite = {end: words.finite(getattr(knee, end)) for end in ends}
     return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
 
 

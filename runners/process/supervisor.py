@@ -188,12 +188,10 @@ def start(
     return Child(command, lab_end, reading)
 
 
-def finished(
-    command: Sequence[str], timeout_s: float | None = None, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command under a guard in the current folder; return code and output. Raises ToolError, TimeoutExpired."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = start(command, stdout=out, stderr=err, env=env, directory=Path.cwd())
+        child = start(command, stdout=out, stderr=err, directory=Path.cwd())
         try:
             code = child.wait(timeout_s)
         finally:

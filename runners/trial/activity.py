@@ -313,9 +313,7 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 
 @contextlib.contextmanager
-def stalls_watched(
-    file: Path, cpus: Sequence[int] = (), program: Path = STALL_WITNESS
-) -> Iterator[list[WitnessRecord]]:
+def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
     """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for one record.
 
     After the body, `file` is complete and the witness's record is in the list. If the witness can't run, the record is
@@ -323,7 +321,7 @@ def stalls_watched(
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     try:
-        child = _witness(program, cores, file)
+        child = _witness(cores, file)
     except LabError as refusal:
         yield [WitnessRecord(note=str(refusal))]
         return
@@ -335,10 +333,10 @@ def stalls_watched(
         records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
 
 
-def _witness(program: Path, cpus: Sequence[int], file: Path) -> Child:
-    if not program.exists():
-        raise MeasureError("the stall witness", f"{program.name} is not built", "build truepace (cargo)")
-    command = [str(program), ",".join(map(str, cpus)), str(file)]
+def _witness(cpus: Sequence[int], file: Path) -> Child:
+    if not STALL_WITNESS.exists():
+        raise MeasureError("the stall witness", f"{STALL_WITNESS.name} is not built", "build truepace (cargo)")
+    command = [str(STALL_WITNESS), ",".join(map(str, cpus)), str(file)]
     child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     line = child.stdout.readline().decode(errors="replace").strip()
     if line != READY:
