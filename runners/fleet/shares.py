@@ -322,23 +322,16 @@ class Exchange(NamedTuple):
     replied_ns: int
     answered_ns: int
 
-    @property
-    def offset_ns(self) -> int:
-        """How far the other clock is ahead of ours, if both ways took the same time."""
-        return (self.received_ns - self.asked_ns + self.replied_ns - self.answered_ns) // 2
-
-    @property
-    def delay_ns(self) -> int:
-        """The time that both ways took together."""
-        return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
-
 
 def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
-    """Return the record of another host's clock from the exchange with the least delay."""
-    best = min(exchanges, key=lambda exchange: exchange.delay_ns)
+    """Return the record of another host's clock from the exchange with the least delay, of both ways together."""
+    delays_ns = [answered - asked - (replied - received) for asked, received, replied, answered in exchanges]
+    delay_ns = min(delays_ns)
+    asked_ns, received_ns, replied_ns, answered_ns = exchanges[delays_ns.index(delay_ns)]
+    offset_ns = (received_ns - asked_ns + replied_ns - answered_ns) // 2  # if both ways took the same time
     return ClockRecord(
-        offset_us=best.offset_ns / 1e3, uncertainty_us=max(1, (best.delay_ns + 1) // 2) / 1e3,
-        round_trip_us=best.delay_ns / 1e3, exchanges=len(exchanges),
+        offset_us=offset_ns / 1e3, uncertainty_us=max(1, (delay_ns + 1) // 2) / 1e3, round_trip_us=delay_ns / 1e3,
+        exchanges=len(exchanges),
     )  # fmt: skip
 
 

@@ -198,14 +198,10 @@ class RemoteSeat:
     fleet: Fleet
     host: Host
 
-    @property
-    def name(self) -> str:
-        return self.host.name
-
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         for url in urls:
             if _is_loopback(urlsplit(url).hostname) and not _is_loopback(self.host.ip):
-                cause = f"its server listens on the loopback, where host {self.name} can't reach it"
+                cause = f"its server listens on the loopback, where host {self.host.name} can't reach it"
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
         return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
