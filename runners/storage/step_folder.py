@@ -39,13 +39,16 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor in the class of a folder: gives the path of a file or folder inside, whether or not that exists."""
+    """A descriptor in a class with a folder's path, by default in the attribute `path`.
 
-    def __init__(self, name: str, content: str = "") -> None:
-        self._name, self.content = name, content
+    It gives the path of a file or folder inside, whether or not that exists.
+    """
 
-    def __get__(self, folder: Any, _class: type | None = None) -> Path:
-        return Path(folder.path, self._name)
+    def __init__(self, name: str, content: str = "", of: str = "path") -> None:
+        self._name, self.content, self._of = name, content, of
+
+    def __get__(self, owner: Any, _class: type | None = None) -> Path:
+        return Path(getattr(owner, self._of), self._name)
 
 
 @dataclass(frozen=True, slots=True)

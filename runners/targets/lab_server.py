@@ -22,6 +22,7 @@ from runners.errors import MeasureError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
+from runners.storage.step_folder import Inside
 from runners.targets.base import EXIT_CODE_S, client, death_of, log_tail
 from runners.toolchain.tools import shown
 
@@ -62,18 +63,9 @@ class ServerSpec:
     subject: str = ""
     listen: str = "127.0.0.1"
 
-    @property
-    def gc_log(self) -> Path:
-        return self.folder / "gc.log"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "server.log"
-
-    @property
-    def temporary(self) -> Path:
-        """The JVM's folder for temporary files, which a killed one leaves behind."""
-        return self.folder / "tmp"
+    gc_log = Inside("gc.log", of="folder")
+    log = Inside("server.log", of="folder")
+    temporary = Inside("tmp", "The JVM's temporary files, which a killed one leaves behind.", of="folder")
 
     def jvm_flags(self) -> list[str]:
         return [
