@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -158,70 +159,67 @@ def round_trips(urls: Sequence[str]) -> NetworkRecord:
     return NetworkRecord(round_trips_us=tuple(taken_us), failed=CONNECTS * len(servers) - len(taken_us))
 
 
-class SharedSender:
-    """A replacement of `run_load` that shares each load among several seats; a fill is sent from this host alone."""
+def send_shared(
+    seats: Sequence[Seat],
+    generator: Generator,
+    spec: LoadSpec,
+    folder: StepFolder,
+    *,
+    tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+) -> LoadOutcome:
+    """Send a load as `run_load` does, shared among seats; merge the generators' files into `folder`.
 
-    def __init__(self, seats: Sequence[Seat]) -> None:
-        self.seats = tuple(seats)
+    A fill is sent from this host alone. Raises MeasureError, or LostHostError for a host.
+    """
+    if spec.rate_rps is None and spec.requests is not None:
+        return run_load(generator, spec, folder, tick=tick)
+    if generator.name != "truepace":
+        raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
+    urls = [target.url for target in spec.targets] or [spec.url]
+    looked = [seat.look(urls) for seat in seats]
+    shares = list(_shares(spec, len(seats)))
+    for lead_s in LEADS_S:
+        clocks = [seat.clock() for seat in seats]
+        began_ns = time.time_ns()
+        start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
+        orders = list[Order]()
+        for share, clock, seat in zip(shares, clocks, seats, strict=True):
+            cpus = spec.cpus if isinstance(seat, LocalSeat) else None
+            own = dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3), cpus=cpus)
+            orders.append(Order.packed(own, generator))
+        try:
+            parts, stopped = _sent(seats, orders, tick)
+        except MeasureError as refusal:
+            if _AGAIN.search(refusal.cause) and lead_s != LEADS_S[-1]:
+                continue
+            raise
+        break
+    ended_ns = time.time_ns()
+    start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
+    later = [seat.clock() for seat in seats]
+    records, folders = list[ShareRecord](), list[StepFolder]()
+    for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
+        own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
+        _write(part, clock, own_folder)
+        folders.append(own_folder)
+        set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
+        known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
+        record = replace(
+            part.record,
+            folder=own_folder.path.name,
+            stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
+            began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
+            clock=known,
+            network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
+        )
+        records.append(record)
+    from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
 
-    def __call__(
-        self,
-        generator: Generator,
-        spec: LoadSpec,
-        folder: StepFolder,
-        *,
-        tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-    ) -> LoadOutcome:
-        """Send a load; merge the generators' files into `folder`. Raises MeasureError, or LostHostError for a host."""
-        if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, folder, tick=tick)
-        if generator.name != "truepace":
-            raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats, urls = self.seats, [target.url for target in spec.targets] or [spec.url]
-        looked = [seat.look(urls) for seat in seats]
-        shares = list(_shares(spec, len(seats)))
-        for lead_s in LEADS_S:
-            clocks = [seat.clock() for seat in seats]
-            began_ns = time.time_ns()
-            start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
-            orders = list[Order]()
-            for share, clock, seat in zip(shares, clocks, seats, strict=True):
-                cpus = spec.cpus if isinstance(seat, LocalSeat) else None
-                own = dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3), cpus=cpus)
-                orders.append(Order.packed(own, generator))
-            try:
-                parts, stopped = _sent(seats, orders, tick)
-            except MeasureError as refusal:
-                if _AGAIN.search(refusal.cause) and lead_s != LEADS_S[-1]:
-                    continue
-                raise
-            break
-        ended_ns = time.time_ns()
-        start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
-        later = [seat.clock() for seat in seats]
-        records, folders = list[ShareRecord](), list[StepFolder]()
-        for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
-            own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
-            _write(part, clock, own_folder)
-            folders.append(own_folder)
-            set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
-            known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
-            record = replace(
-                part.record,
-                folder=own_folder.path.name,
-                stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
-                began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
-                clock=known,
-                network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
-            )
-            records.append(record)
-        from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
-
-        merge(folders, folder, start_us)
-        command, used_s = records[0].generator.command, [record.generator.cpu_s for record in records]
-        code = max(record.generator.exit_code or 0 for record in records)
-        cpu_s = None if None in used_s else sum(filter(None, used_s))
-        return LoadOutcome(command, code, began_ns // 1000, ended_ns // 1000, stopped, cpu_s, tuple(records))
+    merge(folders, folder, start_us)
+    command, used_s = records[0].generator.command, [record.generator.cpu_s for record in records]
+    code = max(record.generator.exit_code or 0 for record in records)
+    cpu_s = None if None in used_s else sum(filter(None, used_s))
+    return LoadOutcome(command, code, began_ns // 1000, ended_ns // 1000, stopped, cpu_s, tuple(records))
 
 
 @contextmanager
@@ -231,12 +229,12 @@ def sending(generators: int) -> Iterator[Sender]:
         yield run_load
         return
     if not os.environ.get(SCHEDULER_VARIABLE):
-        yield SharedSender([LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
+        yield partial(send_shared, [LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
         return
     from runners.fleet import workers  # here, because a lab without a fleet needs no dask
 
     with workers.from_environment() as fleet:
-        yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
+        yield partial(send_shared, fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:

@@ -229,9 +229,7 @@ def free_port(count: int = 1) -> int:
 
 
 def _free(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, port))
+    with contextlib.suppress(OSError), socket.create_server((HOST, port)):
         return True
     return False
 

@@ -186,7 +186,6 @@ class Activity:
         self._roles: dict[str, str] = {}
         self._last: dict[str, tuple[int, int]] = {}
         self._others: dict[int, _Other] = {}
-        self._began_ns = time.monotonic_ns()
 
     def __enter__(self) -> Activity:
         """Take the first sample, from which differences count, at once; then start the thread, which may run late."""

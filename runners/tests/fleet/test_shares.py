@@ -19,9 +19,9 @@ from runners.fleet.shares import (
     LostHostError,
     Order,
     Part,
-    SharedSender,
     _write,
     round_trips,
+    send_shared,
 )
 from runners.generators.load import LoadSpec, LoadTarget, Truepace
 from runners.readers.hdr_log import INTERVAL_LINE, read_hdr_log
@@ -73,7 +73,7 @@ def bucket_by_bucket(recorded_ns: np.ndarray, counts: np.ndarray) -> bool:
 def test_three_generators_leave_the_files_of_one(tmp_path: Path, url: str) -> None:
     folder = StepFolder(tmp_path)
     spec = LoadSpec(url, None, 300.0, 1.0, warmup_s=0.2, connections=6, log_requests=True)
-    outcome = SharedSender([LocalSeat(name) for name in "abc"])(truepace(), spec, folder)
+    outcome = send_shared([LocalSeat(name) for name in "abc"], truepace(), spec, folder)
     assert outcome.exit_code == 0 and [share.host for share in outcome.shares] == ["a", "b", "c"]
     assert [share.completed for share in outcome.shares] == [100, 100, 100]
     log = read_requests_log(folder.requests)
@@ -97,7 +97,7 @@ def test_a_comparison_is_one_schedule_over_all_targets(tmp_path: Path, url: str)
     folder = StepFolder(tmp_path)
     targets = (LoadTarget("a", url), LoadTarget("b", url))
     spec = LoadSpec(url, None, 256.0, 1.0, connections=4, targets=targets, seed=3, log_requests=True)
-    outcome = SharedSender([LocalSeat("x"), LocalSeat("y")])(truepace(), spec, folder)
+    outcome = send_shared([LocalSeat("x"), LocalSeat("y")], truepace(), spec, folder)
     assert outcome.exit_code == 0
     frame = read_requests_log(folder.requests).frame.sort_values("slot")
     assert list(frame["slot"]) == list(range(256))
@@ -114,7 +114,7 @@ def test_connections_that_can_not_be_dealt_out_are_refused(tmp_path: Path) -> No
     spec = LoadSpec("http://127.0.0.1:1", None, 10.0, 1.0, connections=7)
     seats = [LocalSeat("a"), LocalSeat("b")]
     with pytest.raises(MeasureError, match="a multiple, such as 8"):
-        SharedSender(seats)(Truepace(Path("truepace"), "1"), spec, StepFolder(tmp_path))
+        send_shared(seats, Truepace(Path("truepace"), "1"), spec, StepFolder(tmp_path))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Gone(LocalSeat):
 def test_a_lost_host_ends_the_others_and_leaves_no_load(tmp_path: Path, url: str) -> None:
     spec = LoadSpec(url, None, 100.0, 60.0, connections=2)
     with pytest.raises(LostHostError, match="host b"):
-        SharedSender([LocalSeat("a"), Gone("b")])(truepace(), spec, StepFolder(tmp_path))
+        send_shared([LocalSeat("a"), Gone("b")], truepace(), spec, StepFolder(tmp_path))
     assert not (tmp_path / "load.json").exists(), "half a load is no load"
 
 
@@ -152,11 +152,11 @@ def test_a_network_that_loses_first_segments_gets_another_instant(
     monkeypatch.setattr("runners.fleet.shares.LEADS_S", (0.2, 0.2, 2.0))
     unlucky = ["cannot connect to http://h (h: connection timed out)", "the instant of --start-at had passed 1 s"]
     spec = LoadSpec(url, None, 100.0, 1.0, connections=2)
-    outcome = SharedSender([LocalSeat("a"), Unlucky("b", refusals=unlucky)])(truepace(), spec, StepFolder(tmp_path))
+    outcome = send_shared([LocalSeat("a"), Unlucky("b", refusals=unlucky)], truepace(), spec, StepFolder(tmp_path))
     assert [share.completed for share in outcome.shares] == [50, 50] and not unlucky
     refused = Unlucky("b", refusals=["cannot connect to http://h (h: connection refused)"])
     with pytest.raises(MeasureError, match="refused"):
-        SharedSender([LocalSeat("a"), refused])(truepace(), spec, StepFolder(tmp_path))
+        send_shared([LocalSeat("a"), refused], truepace(), spec, StepFolder(tmp_path))
 
 
 def test_times_of_another_host_are_written_by_our_clock(tmp_path: Path) -> None:

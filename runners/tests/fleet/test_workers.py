@@ -20,7 +20,7 @@ from distributed import Security
 from runners.bench.local_fleet import local
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, Order, SharedSender, estimated
+from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, Order, estimated, send_shared
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
 from runners.generators.load import LoadSpec, Truepace
 from runners.readers.requests_log import read_requests_log
@@ -92,9 +92,9 @@ def test_nothing_listens_beyond_the_loopback(fleet: Fleet) -> None:
 def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: Path) -> None:
     folder = StepFolder(tmp_path)
     with servers.idle() as url:
-        sender = SharedSender(fleet.seats(2, fleet.hosts()[0].address))
+        seats = fleet.seats(2, fleet.hosts()[0].address)
         spec = LoadSpec(url, None, 200.0, 1.0, connections=4, log_requests=True)
-        outcome = sender(truepace(), spec, folder)
+        outcome = send_shared(seats, truepace(), spec, folder)
     assert [share.host for share in outcome.shares] == ["1", "2"]
     log = read_requests_log(folder.requests)
     assert sorted(log.frame["slot"]) == list(range(200))
@@ -115,8 +115,8 @@ def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path)
 
         def send() -> None:
             try:
-                SharedSender([RemoteSeat(fleet, host)])(
-                    truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
+                send_shared(
+                    [RemoteSeat(fleet, host)], truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
                 )
             except BaseException as error:
                 found.append(error)
