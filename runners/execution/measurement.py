@@ -22,7 +22,7 @@ from runners.analysis.validity import Aspect, judged, may_quote
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
 from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError
-from runners.execution.progress import Follower, Progress
+from runners.execution.progress import Progress, followed
 from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
 from runners.process.cpu_placement import compiling_anywhere
 from runners.readers.load_json import read_load_json
@@ -97,14 +97,14 @@ class Measurement:
         try:
             # the duration of a number of requests is only a bound
             length_s = 0.0 if load.requests is not None else instrument.generator.lead_s(load) + load.duration_s
-            follower = Follower(folder.hlog)
+            moments = followed(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
             paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
             text = label + ("" if trial.generator or load.targets or load.parts_rps else paced)
             with self._progress.part(text, length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
-                    tick(elapsed_s, follower.read())
+                    tick(elapsed_s, next(moments))
 
                 try:
                     record = self._measure(folder, server, load, instrument, profile, lambda _: during.begin(), show)

@@ -41,31 +41,28 @@ class Moment:
         return f"{words.rate(self.rate_rps)}, p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
 
 
-class Follower:
-    """Reads what a load has added to its HdrHistogram log since the last reading; several servers count together."""
+def followed(log: Path) -> Iterator[Moment | None]:
+    """Yield rate, p50 and p99 of what a load has added to its HdrHistogram log; None if that is no whole interval.
 
-    def __init__(self, log: Path) -> None:
-        self._log, self._read_bytes = log, 0
+    Several servers count together.
+    """
+    # not above: a host of a fleet shows progress without following a load, and needs no frames for it
+    from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
+    from runners.readers.samples import Samples
 
-    def read(self) -> Moment | None:
-        """Return rate, p50 and p99 of what was logged since the last call; None if the log has no new interval."""
-        # not above: a host of a fleet shows progress without following a load, and needs no frames for it
-        from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
-        from runners.readers.samples import Samples
-
+    read_bytes = 0
+    while True:
         added = ""
-        with contextlib.suppress(FileNotFoundError), self._log.open(encoding="ascii", errors="replace") as file:
-            file.seek(self._read_bytes)
+        with contextlib.suppress(FileNotFoundError), log.open(encoding="ascii", errors="replace") as file:
+            file.seek(read_bytes)
             added = file.read()
         added = added[: added.rfind("\n") + 1]  # whole lines
-        self._read_bytes += len(added)
+        read_bytes += len(added)
         intervals = [interval for line in added.splitlines() if (interval := interval_of(line))]
         intervals = [interval for interval in intervals if untargeted(interval.kind) == UNTAGGED]
-        if not intervals:
-            return None
-        length_s = sum({interval.t_s: interval.duration_s for interval in intervals}.values())
+        length_s = max(_TENTH_S, sum({interval.t_s: interval.duration_s for interval in intervals}.values()))
         times = Samples.merge(interval.samples for interval in intervals)
-        return Moment(times.total / max(_TENTH_S, length_s), times.percentile(0.5), times.percentile(0.99))
+        yield Moment(times.total / length_s, times.percentile(0.5), times.percentile(0.99)) if intervals else None
 
 
 def drawing(moments: Sequence[Moment]) -> str:
