@@ -48,10 +48,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that set the rate, then the starts of a block.
-
-    `reached_rps`: the rates of the closed loops, if known already. A block with `until` ends when it is decided.
-    """
+    """Request closed loops that set the rate, unless `reached_rps` holds theirs; then starts, maybe until a decision."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)

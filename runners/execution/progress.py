@@ -42,10 +42,7 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield rate, p50 and p99 of what a load has added to its HdrHistogram log; None if that is no whole interval.
-
-    Several servers count together.
-    """
+    """Yield rate, p50 and p99 of what was added to a load's log, of all servers together; None without an interval."""
     # not above: a host of a fleet shows progress without following a load, and needs no frames for it
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
@@ -270,10 +267,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same).
-
-        Yields a function that reports for how many seconds the part has gone on, and the last second of its load.
-        """
+        """Begin a part of `planned_s`, in the plan `in_plan_s`; yield a function that reports its seconds and Moment."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

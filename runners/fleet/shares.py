@@ -167,10 +167,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Send a load as `run_load` does, shared among seats; merge the generators' files into `folder`.
-
-    A fill is sent from this host alone. Raises MeasureError, or LostHostError for a host.
-    """
+    """Send a load by the generators of all seats, a fill from here alone; merge their files. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":

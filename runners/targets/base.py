@@ -30,8 +30,5 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 
 def client(timeout_s: float) -> httpx.Client:
-    """Return an HTTP client that connects without a proxy; the caller closes it.
-
-    It checks no certificates, as the generator does not either: a server under test often signs its own.
-    """
-    return httpx.Client(timeout=timeout_s, trust_env=False, verify=False)  # noqa: S501
+    """Return an HTTP client without a proxy, which as the generator checks no certificates; the caller closes it."""
+    return httpx.Client(timeout=timeout_s, trust_env=False, verify=False)  # noqa: S501 - servers often sign their own

@@ -32,10 +32,7 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
-
-    `pprof_url`: the URL of a Go server's own profile; else empty.
-    """
+    """A server of a target.yaml. `child` None: the lab neither started nor stops it; `pprof_url`: a Go server's profile."""
 
     child: Child | None = None
     cpus: tuple[int, ...] | None = None

@@ -43,10 +43,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
-
-    `subject` is the server's name in reports, by default its engine. `listen` is the address on which it listens.
-    """
+    """The options of a server. `cpus` None: not pinned; `selectors` 0: the default; `subject` "": named by its engine."""
 
     java: Path
     class_path: Path
@@ -206,13 +203,10 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all.
-
-    The nodes recognise each other's requests by a secret in a file.
-    """
+    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
-    secret = spec.data / "cluster-secret"
+    secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests
     secret.unlink(missing_ok=True)
     secret.touch(0o600)
     secret.write_text(secrets.token_hex(32), encoding="ascii")

@@ -37,10 +37,7 @@ _LARGEST = 16_384
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Keep small files under /proc and /sys open while the body runs; yield a function from a path to its text now.
-
-    It returns None if there is no such file or its process has ended.
-    """
+    """Keep small files of the kernel open; yield a function from a path to its text now, None if there is no file."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
