@@ -48,7 +48,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request closed loops that set the rate, unless `reached_rps` holds theirs; then starts, maybe until a decision."""
+    """Request the closed loops that set the rate, unless `reached_rps` has their rates; then the starts of a block."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)

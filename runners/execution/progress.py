@@ -267,7 +267,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Begin a part of `planned_s`, in the plan `in_plan_s`; yield a function that reports its seconds and Moment."""
+        """Begin a part of about `planned_s` (in the plan: `in_plan_s`); yield a function that reports how far it is."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

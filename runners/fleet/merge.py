@@ -82,7 +82,7 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:
-    """Return the report of a load that generators shared, with the fields of one's (`runners/loadgen/docs/json.md`)."""
+    """Return the report of a load that generators shared; its fields are those of `runners/loadgen/docs/json.md`."""
     first = reports[0]
     elapsed_s = max(report["elapsed_s"] for report in reports)
     document = {

@@ -32,7 +32,7 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server of a target.yaml. `child` None: the lab neither started nor stops it; `pprof_url`: a Go server's profile."""
+    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it."""
 
     child: Child | None = None
     cpus: tuple[int, ...] | None = None
@@ -40,7 +40,7 @@ class RunningTarget:
     def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
         self.file, self.folder, self.engine = file, folder, engine
         self.subject, self.url, self.data = name or file.name, file.base_url, file.data
-        self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""
+        self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""  # a Go server's own profile
         self.log = folder / "server.log"
 
     @property

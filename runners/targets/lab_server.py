@@ -43,7 +43,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """The options of a server. `cpus` None: not pinned; `selectors` 0: the default; `subject` "": named by its engine."""
+    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default."""
 
     java: Path
     class_path: Path
@@ -57,7 +57,7 @@ class ServerSpec:
     main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
-    subject: str = ""
+    subject: str = ""  # the name in reports, by default the engine
     listen: str = "127.0.0.1"
 
     gc_log = Inside("gc.log", of="folder")
