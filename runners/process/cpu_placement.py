@@ -27,10 +27,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads run on every core that this process may use, while the body runs.
-
-    `await_s`: how long to wait until a process that has just begun has such threads. Other threads stay pinned.
-    """
+    """Let a process's compiler threads run on all cores while the body runs; first await them for up to `await_s`."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)

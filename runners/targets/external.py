@@ -214,15 +214,12 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 
 
 def content_hash(file: TargetFile) -> str:
-    """Return the SHA-256 of a target's description, scripts, bodies and program.
-
-    The program is the files that the command names; with a `build`, all files in the directory that git tracks.
-    """
+    """Return the SHA-256 of a target's description, scripts, bodies and program."""
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
     paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
-    names: Sequence[str] = target.command or ()
-    if target.build:
+    names: Sequence[str] = target.command or ()  # some are files
+    if target.build:  # then the program is every file in the directory that git tracks
         names = ()
         with contextlib.suppress(LabError):  # outside of a repository
             tracked = _git(str(file.directory), "-C", str(file.directory), "ls-files", "-z").split("\0")
@@ -239,8 +236,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    The present description is used, so that both versions are started and loaded alike. Raises PlanError if there is no
-    such revision, or if the server lies outside of the repository.
+    The present description is used, so that both versions are started and loaded alike. Raises PlanError.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))

@@ -20,10 +20,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port.
-
-    The port must be free if the lab starts the server. It must be open if the server runs already and has no `ready`.
-    """
+    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
@@ -34,7 +31,7 @@ def check(file: TargetFile) -> None:
                 raise PlanError(where, f"{path} is not there", "name a file, relative to this one")
     placed = file.placed(0, Path("data"))
     if target.command is None:
-        if target.ready is None and not is_open(placed):
+        if target.ready is None and not is_open(placed):  # with `ready`, it is awaited later
             raise ServerError(f"target {file.name}", f"nothing listens on {target.url}", "start it, then run again")
         return
     environment = {**os.environ, **resolved(target.environment)}

@@ -146,8 +146,7 @@ class BackgroundClock:
 def idle_thread(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """Yield a function that requests some work of a thread which runs only when a core idles.
 
-    Work that the thread has not begun by the next request is done by the caller. An exception of the thread ends the
-    work, and is raised after the body.
+    Work that it has not begun by the next request is done by the caller. Its exception is raised after the body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -312,8 +311,7 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
     """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for one record.
 
-    After the body, `file` is complete and the witness's record is in the list. If the witness can't run, the record is
-    in the list from the start, and the record's `note` says why.
+    After the body, `file` is complete and the witness's record is in the list. Its `note` says why it could not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     try:

@@ -220,10 +220,9 @@ class TcpWatch(Happening):
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
-    """Return the faults or TCP readings that a trial plans for the time of its load.
+    """Return the faults or TCP readings that a trial plans. Raises MeasureError for a fault that its server can't have.
 
     `lead_s`: for how long the generator sends before it records. `stage`: name and title of a closed loop's block.
-    Raises MeasureError for a fault that this server can't have.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))

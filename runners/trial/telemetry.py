@@ -19,10 +19,7 @@ from runners.targets.group import Target
 
 @contextlib.contextmanager
 def telemetry(path: Path, server_pids: Collection[int]) -> Iterator[Callable[[int], None]]:
-    """Yield a function of the generator's pid that appends a sample of cumulative counters to a file, as a JSON line.
-
-    A sample takes a millisecond: it is taken when a core idles (see activity.idle_thread), or latencies would show it.
-    """
+    """Yield a function of the generator's pid that appends a sample of counters to a file; it takes a millisecond."""
     server, generator, cores = ProcessClock(server_pids), ProcessClock(()), psutil.cpu_count() or 1
     with path.open("a", encoding="utf-8", buffering=1) as out:
 
@@ -57,6 +54,7 @@ REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
 _LOOK_S = 0.1  # the counter is polled, for nothing signals that a process has stopped writing
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
 _PAGE_BYTES = 4096  # what most file systems give a file at least
+#: Fields of /proc/PID/status and io. RssFile: mapped files; write_bytes: counted when a page becomes dirty.
 _FIELDS = {
     "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes",
     "read_bytes": "read_bytes", "write_bytes": "written_bytes",
@@ -64,10 +62,7 @@ _FIELDS = {
 
 
 def process_status(pid: int) -> ProcessStatus:
-    """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only).
-
-    `written_bytes` are counted when a page becomes dirty; `rss_file_bytes` are mapped files.
-    """
+    """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only)."""
     fields: dict[str, int] = {}
     with contextlib.suppress(OSError):
         text = "".join(Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
