@@ -53,6 +53,10 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     """Declare the options that name a fleet's hosts; the command gets `fleet`, a function that opens it, or None."""
 
+    @click.option("--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786.")
+    @click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules.")
+    @click.option("--tls", nargs=3, type=click.Path(path_type=Path), metavar="CA CERT KEY", help="Of all hosts.")
+    @click.option("--no-tls", is_flag=True, help="With --hosts, on a network that is yours alone.")
     @functools.wraps(command)
     def called(
         scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool, **others: object
@@ -64,15 +68,6 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
 
         return command(fleet=opened if scheduler or hosts else None, **others)
 
-    for option in (
-        click.option("--no-tls", is_flag=True, help="With --hosts, on a network that is yours alone."),
-        click.option("--tls", nargs=3, type=click.Path(path_type=Path), metavar="CA CERT KEY", help="Of all hosts."),
-        click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules."),
-        click.option(
-            "--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786."
-        ),
-    ):
-        called = option(called)
     return called
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import psutil
 
@@ -143,7 +143,7 @@ class BackgroundClock:
 
 
 @contextlib.contextmanager
-def idle_thread(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     """Yield a function that requests some work of a thread which runs only when a core idles.
 
     Work that it has not begun by the next request is done by the caller. Its exception is raised after the body.
@@ -151,14 +151,14 @@ def idle_thread(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     last = Future[None]()
     last.set_result(None)
 
-    def request() -> None:
+    def request(*arguments: Any) -> None:
         nonlocal last
         if last.cancel():
-            work()
+            work(*arguments)
         elif not last.done() or last.exception():  # it is being done, or has failed
             return
         context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
-        last = pool.submit(context.run, work)
+        last = pool.submit(context.run, work, *arguments)
 
     pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
     try:

@@ -114,24 +114,21 @@ def measure_step(
     if isinstance(server, RunningServer):
         logs[server.gc_log] = folder.gc_log
     activity = Activity(folder.activity, server.pids, server.data)
-    now: tuple[int, float] = (0, 0.0)
 
-    def look() -> None:
-        generator_pid, elapsed_s = now
+    def look(generator_pid: int, elapsed_s: float) -> None:
         sample_usage(generator_pid)
         for counter in counters.values():
             counter.tick()
         show(elapsed_s)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
-        nonlocal now
         tick(elapsed_s)
-        begins, now = activity.generator_pid is None, (generator_pid, elapsed_s)
+        begins = activity.generator_pid is None
         activity.generator_pid = generator_pid
         if begins:  # before anything is measured
-            look()
+            look(generator_pid, elapsed_s)
         else:
-            request_look()
+            request_look(generator_pid, elapsed_s)
         return server.alive()
 
     members = server.members if isinstance(server, TargetGroup) else {}
