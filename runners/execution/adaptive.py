@@ -136,7 +136,11 @@ class _ServerSearch:
 
     @property
     def known(self) -> Search:
-        return _known(self.block, self.steps, self.closed)
+        block = self.block
+        return Search(
+            block.objective, tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)),
+            precision=block.precision, low_rps=block.low_rps, high_rps=block.high_rps, confirm_s=block.confirm_s,
+        )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
         """Begin a start with a closed loop; keep the next rates unless all are below or all above that loop's."""
@@ -160,13 +164,6 @@ class _ServerSearch:
         if self.steps:
             limits_rps = (block.low_rps, block.high_rps, facts.achieved_rps(self.closed[-1]))
             self.rates = knees.next_rates(self.steps, block.objective, BATCH, *limits_rps)
-
-
-def _known(block: KneeSearch, steps: Sequence[RateStep], closed: Sequence[Step]) -> Search:
-    return Search(
-        block.objective, tuple(steps), closed_loop_rps=max(map(served_rps, closed)), precision=block.precision,
-        low_rps=block.low_rps, high_rps=block.high_rps, confirm_s=block.confirm_s,
-    )  # fmt: skip
 
 
 def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
@@ -229,7 +226,7 @@ def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> Lad
     closed = [step for step in own if step.kind == PROBE]
     if not rate_steps or not closed:
         return None
-    return _base(_known(block, rate_steps, closed).knee, closed[-1])
+    return _base(_ServerSearch(server, block, closed, steps=rate_steps).known.knee, closed[-1])
 
 
 def _spent_s(steps: Sequence[Step]) -> float:

@@ -86,7 +86,6 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
         _remove(folder, made)
-        made = []
     try:
         yield note
     finally:

@@ -123,9 +123,8 @@ def measure_step(
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
         tick(elapsed_s)
-        begins = activity.generator_pid is None
-        activity.generator_pid = generator_pid
-        if begins:  # before anything is measured
+        if activity.generator_pid is None:  # before anything is measured
+            activity.generator_pid = generator_pid
             look(generator_pid, elapsed_s)
         else:
             request_look(generator_pid, elapsed_s)
