@@ -205,10 +205,6 @@ def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, o
     return {parameter.name: names[parameter.name] for parameter in plan.parameters if parameter.name in names}
 
 
-NUMBER = "08"
-SHOWN_RUNS = 30
-
-
 class Past:
     """The history of all runs below some folders, copied into a new run folder from which a report is made."""
 
@@ -218,7 +214,7 @@ class Past:
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
         """Read every run below the folders that the parameters name. Raises PlanError, LabError."""
-        plan = experiment(NUMBER)
+        plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
         roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
@@ -245,7 +241,7 @@ class Past:
     def runs(self) -> pd.DataFrame:
         """Return the latest 30 runs, a row for each, newest first."""
         columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
-        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(SHOWN_RUNS)
+        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 
     def trends(self) -> list[Trend]:
         """Return a series for each figure of a load that was measured twice or more on one class of machine."""

@@ -29,7 +29,6 @@ PANELS = {
     "Many runs": ("campaign", "dataset", "prune"),
     "Set up": ("init", "doctor", "build", "experiments", "schema"),
 }
-_WHOLE = 1_000  # characters: a description in `lab --help` is never cut
 
 
 class Command(click.Command):
@@ -51,7 +50,8 @@ class Panels(click.Group):
         width = max(map(len, self.commands))
         for panel, names in PANELS.items():
             with formatter.section(panel):
-                rows = [(name.ljust(width), self.commands[name].get_short_help_str(_WHOLE)) for name in names]
+                # a description is never cut
+                rows = [(name.ljust(width), self.commands[name].get_short_help_str(1_000)) for name in names]
                 formatter.write_dl(rows)
 
 

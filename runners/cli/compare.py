@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from runners.results.limits import Judgement
     from runners.storage.run_folder import RunFolder
 
-#: How the file of a server's description ends; any other file that is compared holds outputs.
-DESCRIPTIONS = (".yaml", ".yml")
-
 
 @command(
     "lab compare before.txt after.txt",
@@ -87,7 +84,7 @@ def compare(
 
     judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown)
     sides = [[run_path(text) for text in side] for side in (a, b)]
-    if runs and all(path.suffix in DESCRIPTIONS for path in runs):
+    if runs and all(path.suffix in (".yaml", ".yml") for path in runs):  # descriptions of servers; else outputs or runs
         runs, targets = (), (*runs, *targets)
     measuring = (resume, parameters, baseline, markdown)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):

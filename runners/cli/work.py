@@ -50,8 +50,6 @@ from runners.targets.external import at_revision
 if TYPE_CHECKING:
     from runners.fleet.workers import Fleet
 
-JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
-
 
 def measure(run: planned.PlannedRun) -> RunFolder:
     """Measure a run and write its report; return its folder. Raises LabError, and Interrupted with the folder."""
@@ -149,7 +147,7 @@ def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
 
 def _load_json(step: Step) -> dict[str, Any]:
     failed = failures(step)
-    percentiles = {level: facts.quoted(step, level) for level in JSON_LEVELS}
+    percentiles = {level: facts.quoted(step, level) for level in (0.5, 0.9, 0.99, 0.999)}
     why_invalid = validity.cause(step)
     in_vain = why_invalid in validity.FAILED
     return {

@@ -209,7 +209,6 @@ def _ready(running: RunningTarget) -> bool:
 
 
 _TIMEOUT_S = 300.0
-_SHORT = 9
 _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documentation, not the server
 
 
@@ -245,7 +244,7 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
     if not file.directory.is_relative_to(top) or Path(file.target.directory).is_absolute():
         cause = f"the server's directory is not given from within the repository {top}"
         raise PlanError(f"{file.path}, key directory", cause, "write it relative to the file")
-    tree = folder.resolve() / f"{file.name[:28]}-{commit[:_SHORT]}"
+    tree = folder.resolve() / f"{file.name[:28]}-{commit[:9]}"
     _remove(where, top, tree)
     tree.parent.mkdir(parents=True, exist_ok=True)
     _git(where, "-C", str(top), "worktree", "add", "--quiet", "--detach", str(tree), commit)
