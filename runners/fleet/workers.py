@@ -260,10 +260,9 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
-    """Start a scheduler on the first host and workers on all, over SSH; they listen on their own addresses alone.
+    """Start a scheduler on the first host and workers on all by SSH, on their own addresses alone. Raises PlanError.
 
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
-    Raises PlanError if a host can't be reached.
     """
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)

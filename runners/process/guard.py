@@ -26,14 +26,10 @@ _STREAMS = 3  # standard input, output and error
 _ORPHANED_GRACE_S = 1.0  # once the lab is gone
 
 
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
 def _own_group_and_die_with_guard() -> None:
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a lab in the background of a shell ignores it; the child must not
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _signal_group(pid: int, number: int) -> None:
@@ -60,7 +56,7 @@ def _guard(lab: socket.socket) -> None:
     grace_s, stop_signal = float(order["grace_s"]), signal.Signals[order["stop_signal"]]
     if select.select([lab], [], [], 0)[0]:
         return  # the lab is gone already
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)

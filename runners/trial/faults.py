@@ -108,22 +108,19 @@ class Outages(Happening):
         self._record = OutageRecord(node=place + 1)
 
     def _run(self, began: float) -> None:
-        if self._waited(began + self._kill_after_s):
+        if self._ended.wait(max(0.0, began + self._kill_after_s - time.monotonic())):
             return
         self._nodes.kill(self._place)
-        self._record = replace(self._record, killed_unix_us=_now_us())
-        if self._waited(began + self._launch_after_s):
+        self._record = replace(self._record, killed_unix_us=time.time_ns() / 1000)
+        if self._ended.wait(max(0.0, began + self._launch_after_s - time.monotonic())):
             return
-        self._record = replace(self._record, launched_unix_us=_now_us())
+        self._record = replace(self._record, launched_unix_us=time.time_ns() / 1000)
         try:
             self._nodes.start_again(self._place)
         except LabError as refusal:
             self._record = replace(self._record, failed=str(refusal))
             return
-        self._record = replace(self._record, ready_unix_us=_now_us())
-
-    def _waited(self, until: float) -> bool:
-        return self._ended.wait(max(0.0, until - time.monotonic()))
+        self._record = replace(self._record, ready_unix_us=time.time_ns() / 1000)
 
     def end(self) -> None:
         """Cancel the rest of the plan, and wait for a node that is starting."""
@@ -134,10 +131,6 @@ class Outages(Happening):
         """End the plan; return the times of what has happened."""
         self.end()
         return StepRecord(outage=replace(self._record, start_unix_us=start_unix_us))
-
-
-def _now_us() -> float:
-    return time.time_ns() / 1000
 
 
 _TIMEOUT_S = 10.0

@@ -106,8 +106,8 @@ def measure_step(
     """Measure a load into `folder`; return the trial's record, without the plan's fields and without a verdict.
 
     A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
-    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server is not there or
-    ended before the generator reached it, MeasureError if the generator refuses the load.
+    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server ended before the
+    generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
     logs = {server.log: folder.server_log}
