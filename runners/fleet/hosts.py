@@ -1,7 +1,6 @@
 """Measure a campaign's jobs on the hosts of a fleet.
 
-A result is complete or absent, however often its job was begun: its run folder comes back whole and is moved into
-place last.
+A result is complete or absent: its run folder comes back whole and is moved into place last.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
-
-All write collapsed stacks and, where samples have times, timed stacks.
-"""
+"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml)."""
 
 from __future__ import annotations
 
@@ -203,8 +200,8 @@ class PprofSampler:
         return _kept(counts, "pprof", "", folder)
 
 
-#: A profiler of one server: it records several events of a JVM, and only CPU time of any other server. `start` and
-#: `convert`, which writes the stacks of a window (ms since 1970), raise MeasureError.
+#: A profiler of one server: it records several events of a JVM, and only CPU time of any other server. `convert` writes
+#: the collapsed stacks of a window (ms since 1970) and, where samples have times, timed stacks.
 Sampler = Profiler | PerfSampler | PySpySampler | PprofSampler
 
 

@@ -212,15 +212,13 @@ class _Profiling:
         self.note: str | None = None
 
     def __enter__(self) -> None:
-        if self._profile is None:
-            return
         try:
-            sampler = sampler_of(self._server, self._profiler)
-            sampler.start(self._profile, self._folder)
+            if self._profile is not None:
+                sampler = sampler_of(self._server, self._profiler)
+                sampler.start(self._profile, self._folder)
+                self._sampler, self.events = sampler, self._profile.events if isinstance(sampler, Profiler) else (CPU,)
         except MeasureError as refusal:
             self.note = str(refusal)
-            return
-        self._sampler, self.events = sampler, self._profile.events if isinstance(sampler, Profiler) else (CPU,)
 
     def __exit__(self, *_: object) -> None:
         if self._sampler and (self._server.alive() or not isinstance(self._sampler, Profiler)):
