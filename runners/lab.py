@@ -101,11 +101,10 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check the parameters, build missing tools, open a run folder, and measure the sentinel load.
+        """Check parameters, build missing tools, open a run folder, and measure the sentinel load. Raises LabError.
 
         Parameters are given one by one, or taken from `names`, which is `globals()` in a notebook. `targets` are
         description files of servers to load in place of the lab's stores. `resume` is the folder of a run to resume.
-        Raises PlanError, ToolError.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))

@@ -163,11 +163,9 @@ def main() -> None:
     except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.PROBLEM)
-    except OSError as error:
-        if error.filename is None:
-            _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
-        _fail(f"{error.filename}: {error.strerror}; see whether it is there and may be used", error, Exit.PROBLEM)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            _fail(f"{error.filename}: {error.strerror}; see whether it is there and may be used", error, Exit.PROBLEM)
         _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
 
 

@@ -48,7 +48,6 @@ CONNECTS = 10
 CONNECT_TIMEOUT_S = 5.0
 #: The variables by which a lab on a fleet's host finds the fleet's scheduler, its TLS files, and the host's own worker.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
-_PORTS = {"http": 80, "https": 443}
 #: Failures of a connection that took longer than the lead or its time-out, since the network lost first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
@@ -150,7 +149,7 @@ def round_trips(urls: Sequence[str]) -> NetworkRecord:
     """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
-        port = server.port or _PORTS.get(server.scheme, 80)
+        port = server.port or (443 if server.scheme == "https" else 80)
         for _ in range(CONNECTS):
             with suppress(OSError):
                 begin_ns = time.monotonic_ns()

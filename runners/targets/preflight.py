@@ -16,7 +16,6 @@ from runners.errors import PlanError, ServerError
 from runners.process.cpu_placement import usable_cpus
 
 QUESTION_S = 2.0
-_PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
@@ -87,7 +86,7 @@ def cores_of(file: TargetFile) -> tuple[int, ...]:
 def is_open(file: TargetFile, port: int | None = None) -> bool:
     """Return whether a target's port, or another port of its host, accepts a connection."""
     address = urlsplit(file.target.url)
-    host, own_port = address.hostname or "127.0.0.1", address.port or _PORTS[address.scheme]
+    host, own_port = address.hostname or "127.0.0.1", address.port or (443 if address.scheme == "https" else 80)
     with contextlib.suppress(OSError), socket.create_connection((host, port or own_port), timeout=QUESTION_S):
         return True
     return False
