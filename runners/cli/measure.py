@@ -255,10 +255,11 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
             ended = measure_campaign(campaign, dry_run, out, joined)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("what was measured is kept; the same command resumes the campaign") from interrupt
+    failed = sum(outcome.status == "failed" for outcome in ended.outcomes)
     if as_json:
-        print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
+        print_json({"measured": len(ended.outcomes), "failed": failed, "left": len(ended.left)})
     elif ended.left:
         echo(f"the budget is spent, {len(ended.left)} runs are left: the same command resumes them")
-    if ended.failed:
-        echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
+    if failed:
+        echo(f"{failed} runs failed; the same command tries them again", err=True)
         sys.exit(Exit.PROBLEM)

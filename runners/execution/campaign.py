@@ -103,10 +103,6 @@ class Ended:
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
 
-    @property
-    def failed(self) -> int:
-        return sum(outcome.status == "failed" for outcome in self.outcomes)
-
 
 def carry_out(
     jobs: Sequence[Job],

@@ -293,8 +293,6 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
     """Return how long a host's cores stalled in the window, summed over the cores; None without a log."""
-    if not folder.stalls.exists():
-        return None
     from runners.readers.activity import read_stall_log  # as above
 
     with suppress(ReadError):

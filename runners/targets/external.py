@@ -95,8 +95,7 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus`: the server's cores unless the description names some. `name`: for reports, by default as in the description.
-    Raises PlanError if the description can't be followed, ServerError with the server's last lines if it is not ready.
+    `cpus`: the server's cores unless the description names some. Raises PlanError, ServerError with its last lines.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -176,11 +175,9 @@ def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
     timeout_s = ready.timeout_s if ready else _START_S if running.child else _RUNNING_S
     deadline = time.monotonic() + timeout_s
-    while running.alive():
+    while running.alive() and time.monotonic() < deadline:
         if _ready(running):
             return
-        if time.monotonic() >= deadline:
-            break
         time.sleep(_LOOK_S)
     code = running.exit_code()
     cause = f"not ready in {timeout_s:g} s" if code is None else f"ended at its start with exit code {code}"

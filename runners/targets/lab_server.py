@@ -35,7 +35,6 @@ PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:
 
 #: Without these flags JDK 25 warns of one-nio in the server's log; an older JDK, of other servers, would not start.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
-ONE_NIO_CLASSES = "lab.server."
 
 MAIN = "lab.server.Main"
 CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
@@ -66,7 +65,7 @@ class ServerSpec:
 
     def jvm_flags(self) -> list[str]:
         return [
-            f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()), *PROFILABLE,
+            f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith("lab.server.") else ()), *PROFILABLE,
             f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0", *self.more_jvm_flags,
         ]  # fmt: skip
 

@@ -151,9 +151,8 @@ def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
                 if not more or len(rest) > MOST_BYTES:
                     return responses
                 rest += more
-            head, _, rest = rest.partition(_END_OF_HEAD)
-            size = len(head) + len(_END_OF_HEAD)
-            responses.append({"number": number, "bytes": size, "fields": head.count(b"\r\n")})
+            head, end, rest = rest.partition(_END_OF_HEAD)
+            responses.append({"number": number, "bytes": len(head + end), "fields": head.count(b"\r\n")})
     return responses
 
 

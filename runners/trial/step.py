@@ -189,16 +189,14 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
     """Let a JVM's flight recorder record what may delay a request while the body runs; a refusal is ignored."""
-    if recorder is None or not isinstance(server, RunningServer):
-        yield
-        return
     with contextlib.suppress(MeasureError):
-        recorder.start(server.pid)
+        if recorder is not None and isinstance(server, RunningServer):
+            recorder.start(server.pid)
     try:
         yield
     finally:
-        if server.alive():
-            with contextlib.suppress(MeasureError):
+        with contextlib.suppress(MeasureError):
+            if recorder is not None and isinstance(server, RunningServer) and server.alive():
                 recorder.stop(server.pid, folder.causes_recording)
 
 

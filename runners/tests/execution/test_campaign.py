@@ -20,6 +20,7 @@ from runners.design.experiment import Value
 from runners.errors import MeasureError
 from runners.execution.campaign import (
     LOCK,
+    Ended,
     Job,
     JobOutcome,
     Lines,
@@ -101,6 +102,10 @@ class Seen(Lines):
             self.there.append(job.address)
 
 
+def failed(ended: Ended) -> int:
+    return sum(outcome.status == "failed" for outcome in ended.outcomes)
+
+
 def manifests(root: Path) -> dict[str, tuple[str, str]]:
     found = {path.name: RunFolder(path).manifest() for path in root.iterdir() if path.is_dir()}
     return {name: (manifest["status"], manifest["address"]) for name, manifest in found.items()}
@@ -148,10 +153,10 @@ def test_a_folder_that_holds_another_result_or_a_broken_manifest_does_not_count(
 
 def test_a_job_that_fails_is_tried_again_by_the_next_call_and_the_others_are_measured(tmp_path: Path) -> None:
     fake = Fake(refused=frozenset({JOBS[1].address}))
-    assert carry_out(JOBS, fake, tmp_path, Seen()).failed == 1
+    assert failed(carry_out(JOBS, fake, tmp_path, Seen())) == 1
     assert len(fake.completed) == len(JOBS) - 1
     seen = Seen()
-    assert carry_out(JOBS, Fake(), tmp_path, seen).failed == 0
+    assert failed(carry_out(JOBS, Fake(), tmp_path, seen)) == 0
     assert seen.begun == [JOBS[1].address]
 
 
