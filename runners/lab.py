@@ -41,8 +41,6 @@ from runners.trial import machine
 
 __all__ = ["Lab", "Past", "report"]
 
-TRUEPACE = "truepace"
-
 
 class Lab:
     """One run of an experiment: its plan, its run folder, and the server that is up now."""
@@ -66,7 +64,7 @@ class Lab:
         if Lab._current is not None:
             Lab._current.close()
         bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
-        generator, profiled = str(checked.get("generator", TRUEPACE)), bool(listed(checked.get("profile", "")))
+        generator, profiled = str(checked.get("generator", "truepace")), bool(listed(checked.get("profile", "")))
         shop = shop or prepare(generator, bar.say, own_servers=not foreign(checked), profiled=profiled)
         self._opened = contextlib.ExitStack()
         send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
@@ -119,7 +117,7 @@ class Lab:
         step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, shape), idle)
         self._servers.stop()
         sentinel = judge_sentinel(step, earlier)
-        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
+        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": "truepace"})
         print(sentinel.sentence)
 
     def plan(self) -> Table:

@@ -49,8 +49,7 @@ TRIES, SPARE_SHARE = 3, 0.2
 LOWER_SHARE = 0.6
 
 
-#: A function that starts the server of a setting, on an empty store unless `keep_data`, and stops all others before
-#: unless `keep_others`.
+#: A function that starts the server of a setting, as `Servers.launch` does.
 Launch = Callable[..., Target]
 
 
@@ -218,11 +217,13 @@ class Executor:
             during = partial(happening, trial, server, stage=(block.name, block.title))
             profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
             step = self._measurement.step(trial, server, profile, tried, during)
+            summary = step.frames["summary"]
+            wrote_all = not summary.empty and summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0]
             if trial.profile and trial.rate and number < TRIES and server.alive() and facts.fell_short(step):
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
                 trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
-            elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
+            elif wrote_all if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
@@ -241,8 +242,10 @@ class Executor:
         session, about = request.session, request.interleaved
         assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
+        targets = list[LoadTarget]()
         for member in session.members:
             server = servers[member.name] = self._launch(member.treatment, keep_others=bool(servers))
+            targets.append(LoadTarget(member.name, server.url + member.workload.path, member.workload.script))
             if member.workload.filled_keys:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
@@ -260,14 +263,10 @@ class Executor:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
                 steps.append(self._trial(block, servers[name], trial, arm))
                 let_rest(servers[name], steps[-1])
-        targets = tuple(
-            LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
-            for member in session.members
-        )
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
         warmup_s = load.shape.warmup_s or 0.0  # of slices too, whose loads are closed loops
         sent = replace(
-            load_of(load, group), warmup_s=warmup_s, targets=targets, seed=session.seed, slice_s=session.slice_s
+            load_of(load, group), warmup_s=warmup_s, targets=tuple(targets), seed=session.seed, slice_s=session.slice_s
         )
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
@@ -280,11 +279,6 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
-
-
-def _wrote_all(step: Step, keys: int) -> bool:
-    summary = step.frames["summary"]
-    return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
 NOOP = "noop"
@@ -305,7 +299,7 @@ class Servers:
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""
+        """Start a setting's server, on no data unless `keep_data`, alone unless `keep_others`. Raises LabError."""
         if not keep_others:
             self.stop()
         self._starts += 1

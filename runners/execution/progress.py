@@ -168,10 +168,9 @@ class LineSink(Sink):
 
     def show(self, event: Event) -> None:
         now_s = time.monotonic()
-        if event.text == self._last_text and now_s - self._last_s < LINE_EVERY_S:
-            return
-        self._last_text, self._last_s = event.text, now_s
-        self.say(f"{self.left(event)}  {event.whole_text}")
+        if event.text != self._last_text or now_s - self._last_s >= LINE_EVERY_S:
+            self._last_text, self._last_s = event.text, now_s
+            self.say(f"{self.left(event)}  {event.whole_text}")
 
     def left(self, event: Event) -> str:
         """Return the share that is done and the time for the rest: `[ 50%] 03:20 left`."""

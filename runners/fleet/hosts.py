@@ -45,8 +45,7 @@ def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threadi
     """Measure a job on a host, into a run folder of this machine. Raises LostHostError if the host is gone."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
-    known = environment(fleet, host)
-    outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), known)
+    outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))
     result = replace(msgspec.json.decode(outcome, type=JobOutcome), host=host.name)
     if result.status == "complete":
         _unpack(packed, folder, job.folder, result)

@@ -19,8 +19,6 @@ from runners.toolchain.tools import Tool, shown
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
-#: Exit code of truepace after a load that came to its end although requests failed or were never sent.
-FELL_SHORT = 4
 _FINISH_S = 10.0
 
 

@@ -35,10 +35,9 @@ _START_TIMEOUT_S = 10.0
 class Guards:
     """The program that forks a guard for every child. It starts with the first child and ends with this process."""
 
-    def __init__(self) -> None:
-        self._starting = threading.Lock()
-        self._program: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+    _starting = threading.Lock()
+    _program: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
 
     def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
         """Fork a guard that holds one end of a socket pair and a child's standard input, output and error."""

@@ -229,8 +229,7 @@ def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str
     if kills:
         if not isinstance(server, RunningNodes):
             raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-        (kill,) = kills
-        return Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+        return Outages(server, kills[0].node - 1, lead_s + kills[0].at_s, lead_s + kills[0].restart_at_s)
     if not freezes:
         return Happening()
     if (child := getattr(server, "child", None)) is None:

@@ -56,8 +56,7 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
             raise MeasureError("async-profiler", cause, "see `lab doctor`")
         return replace(profiler, pid=jvms[0])
     if any(program.startswith("python") for program in processes.values()):
-        py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
-        return PySpySampler(py_spy, tuple(server.pids))
+        return PySpySampler(_tool("py-spy", "run `make` again: the lab's own packages hold it"), tuple(server.pids))
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
     return PerfSampler(perf, tuple(processes))
 
