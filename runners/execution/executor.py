@@ -217,13 +217,11 @@ class Executor:
             during = partial(happening, trial, server, stage=(block.name, block.title))
             profile, tried = self._measurement.profile_of(trial), record_with(known, tries=number)
             step = self._measurement.step(trial, server, profile, tried, during)
-            summary = step.frames["summary"]
-            wrote_all = not summary.empty and summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0]
             if trial.profile and trial.rate and number < TRIES and server.alive() and facts.fell_short(step):
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
                 trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
-            elif wrote_all if fills else not self._again(trial, server, step):
+            elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
@@ -279,6 +277,11 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
+
+
+def _wrote_all(step: Step, keys: int) -> bool:
+    summary = step.frames["summary"]
+    return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
 NOOP = "noop"

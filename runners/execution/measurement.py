@@ -189,11 +189,9 @@ class Measurement:
             else:
                 summary = step.frames["summary"]
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
-                completed, errors = counts
-                if completed < keys or errors:
-                    cause = (
-                        f"of {keys:,} requests of its fill {completed:,} had a response, {errors:,} of them an error"
-                    )
+                done, errors = counts
+                if done < keys or errors:
+                    cause = f"of {keys:,} requests of its fill {done:,} had a response, {errors:,} of them an error"
                     remedy = "see its log; `fill` in its description says what is sent"
                     raise MeasureError(f"target {server.subject}", cause, remedy)
 

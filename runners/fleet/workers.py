@@ -277,8 +277,9 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     workers = {
         host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
+    stack = quiet(tls)
     try:
-        with quiet(tls) as stack:
+        with stack:
             cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
             client = stack.enter_context(Client(cluster, set_as_default=False))
             return Fleet(client, tls, stack.pop_all())

@@ -59,8 +59,7 @@ class TargetGroup:
     @property
     def _first(self) -> Target:
         """The first server that has died, or the first of all if all live."""
-        servers = list(self.members.values())
-        return next((server for server in servers if not server.alive()), servers[0])
+        return min(self.members.values(), key=lambda server: server.alive())
 
 
 #: A server under test, which was ready when the object was made. `subject` is its name in reports and in the names of

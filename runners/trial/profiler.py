@@ -139,8 +139,7 @@ class Profiler:
             with tempfile.TemporaryDirectory(dir=self.jars) as folder:
                 source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
                 source.write_bytes(text)
-                compiler, converter = str(self.jdk.tool("javac")), str(self.jars / CONVERTER)
-                _output([compiler, "-cp", converter, "-d", str(made), str(source)])
+                _output([str(self.jdk.tool("javac")), "-cp", str(self.jars / CONVERTER), "-d", str(made), str(source)])
                 with contextlib.suppress(OSError):  # another run made them meanwhile
                     made.rename(classes)
         return classes
