@@ -47,8 +47,6 @@ from runners.trial.faults import happening, heads
 TRIES, SPARE_SHARE = 3, 0.2
 #: The share of its rate that is offered to a load which did not keep its rate while it was profiled.
 LOWER_SHARE = 0.6
-
-
 #: A function that starts the server of a setting, as `Servers.launch` does.
 Launch = Callable[..., Target]
 
@@ -340,7 +338,7 @@ class Servers:
             external.build(file, self._folder.server_folder(file.name) / "build.log")
         return file
 
-    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
+    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> external.RunningTarget:
         folder = self._folder.server_folder(name) / f"start-{self._starts}"
         return external.launch(file, folder, self.cpus, name, engine, self._listen)
 

@@ -39,10 +39,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor in a class with a folder's path, by default in the attribute `path`.
-
-    It gives the path of a file or folder inside, whether or not that exists.
-    """
+    """A descriptor: the path of a file or folder, whether or not that exists, inside the folder in the attribute `of`."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of

@@ -158,7 +158,7 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
         elif not last.done() or last.exception():  # it is being done, or has failed
             return
         context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
-        last = pool.submit(context.run, work, *arguments)
+        last = pool.submit(lambda: context.run(work, *arguments))
 
     pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
     try:
