@@ -39,7 +39,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor: the path of a file or folder, whether or not that exists, inside the folder in the attribute `of`."""
+    """A descriptor: the path of a file or folder, there or not, inside the folder that the attribute `of` holds."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of
