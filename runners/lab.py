@@ -41,8 +41,6 @@ from runners.trial import machine
 
 __all__ = ["Lab", "Past", "report"]
 
-TRUEPACE = "truepace"
-
 
 class Lab:
     """One run of an experiment: its plan, its run folder, and the server that is up now."""
@@ -66,7 +64,7 @@ class Lab:
         if Lab._current is not None:
             Lab._current.close()
         bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
-        generator, profiled = str(checked.get("generator", TRUEPACE)), bool(listed(checked.get("profile", "")))
+        generator, profiled = str(checked.get("generator", "truepace")), bool(listed(checked.get("profile", "")))
         shop = shop or prepare(generator, bar.say, own_servers=not foreign(checked), profiled=profiled)
         self._opened = contextlib.ExitStack()
         send = self._opened.enter_context(sending(int(checked.get(SHARES.name, 0))))
@@ -101,11 +99,10 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check the parameters, build missing tools, open a run folder, and measure the sentinel load.
+        """Check parameters, build missing tools, open a run folder, and measure the sentinel load. Raises LabError.
 
         Parameters are given one by one, or taken from `names`, which is `globals()` in a notebook. `targets` are
         description files of servers to load in place of the lab's stores. `resume` is the folder of a run to resume.
-        Raises PlanError, ToolError.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
@@ -120,7 +117,7 @@ class Lab:
         step = self._measurement.step(Trial(SENTINEL, SENTINEL, GET, rate, shape), idle)
         self._servers.stop()
         sentinel = judge_sentinel(step, earlier)
-        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": TRUEPACE})
+        self.folder.update_manifest(sentinel={**sentinel.as_json(), "generator": "truepace"})
         print(sentinel.sentence)
 
     def plan(self) -> Table:
@@ -205,10 +202,6 @@ def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, o
     return {parameter.name: names[parameter.name] for parameter in plan.parameters if parameter.name in names}
 
 
-NUMBER = "08"
-SHOWN_RUNS = 30
-
-
 class Past:
     """The history of all runs below some folders, copied into a new run folder from which a report is made."""
 
@@ -218,7 +211,7 @@ class Past:
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
         """Read every run below the folders that the parameters name. Raises PlanError, LabError."""
-        plan = experiment(NUMBER)
+        plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
         roots = [Path(root) for root in given.split(",") if root] if given else [RUNS, REFERENCE]
@@ -245,7 +238,7 @@ class Past:
     def runs(self) -> pd.DataFrame:
         """Return the latest 30 runs, a row for each, newest first."""
         columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
-        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(SHOWN_RUNS)
+        return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 
     def trends(self) -> list[Trend]:
         """Return a series for each figure of a load that was measured twice or more on one class of machine."""

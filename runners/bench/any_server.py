@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shutil
 import statistics
 import sys
@@ -81,7 +80,7 @@ def compared(on: Fixture, pair: Sequence[Path]) -> Compared:
     words = [word for path in pair for word in ("--target", str(path))]
     command = [sys.executable, "-m", "runners.cli", "compare", *words, *SHORT, "--fail-on", LIMIT, "--json"]
     began = time.monotonic()
-    done = finished(command, env=dict(os.environ, LAB_RUNS=str(runs)))
+    done = finished(["env", f"LAB_RUNS={runs}", *command])
     took_s = time.monotonic() - began
     shutil.rmtree(runs, ignore_errors=True)
     if not done.stdout:

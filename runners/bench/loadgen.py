@@ -31,7 +31,7 @@ from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.console_report import ConsoleReport
 from runners.readers.wrk_console import read_console
 from runners.targets.lab_server import RunningServer
-from runners.toolchain.tools import find_wrk, find_wrk2
+from runners.toolchain.tools import find_wrk, find_wrk2, require_jdk
 from runners.trial.activity import Activity, stalls_watched
 from runners.trial.profiler import Recorder
 
@@ -307,7 +307,7 @@ def _recording(clients: Clients) -> Iterator[Row]:
     The flight recorder with its few events, ten samples a second of threads and machine, and the stall witness: each is
     started before the load and stopped after it, as in a run.
     """
-    recorder, folder = Recorder(clients.on.shop.jdk), clients.on.folder
+    recorder, folder = Recorder(require_jdk()), clients.on.folder
     clients.ours(1, RECORDED_RPS, WARM_S)
     taken: dict[str, list[dict[str, float]]] = {"plain": [], "recording": [], "sampling": [], "watching": []}
     stalls = folder / "stalls.txt"

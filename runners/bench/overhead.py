@@ -28,7 +28,7 @@ import duckdb
 import psutil
 
 from runners.bench.fixture import Row, ending_in_order, keep, scratch
-from runners.fleet import workers
+from runners.bench.local_fleet import local
 from runners.fleet.workers import LEASE_S, RENEW_S, SERVER, Fleet, Host
 from runners.process.supervisor import start
 from runners.readers.history import MARK, PARTITIONS, History, append, open_dataset
@@ -250,9 +250,9 @@ def hosts_row(rounds: Sequence[Costs]) -> Row:
 
 def hosts(_folder: Path) -> list[Row]:
     """Measure the scheduler's cost of a message, and simulate a fleet of any size with it."""
-    with workers.local(1):
+    with local(1):
         idle_share = statistics.median(idling() for _ in range(FLEET_ROUNDS))
-    with workers.local(HOSTS) as fleet:
+    with local(HOSTS) as fleet:
         return [hosts_row([measured(fleet, idle_share) for _ in range(FLEET_ROUNDS)])]
 
 

@@ -31,7 +31,7 @@ from runners.bench.fixture import Fixture, NoFigure, Row
 from runners.process.cpu_placement import usable_cpus
 from runners.process.supervisor import pinned
 from runners.readers.activity import read_activity, read_stall_log
-from runners.toolchain.tools import ROOT
+from runners.toolchain.tools import ROOT, require_jdk
 from runners.trial.activity import Activity, stalls_watched
 
 SECONDS = 15.0
@@ -162,7 +162,7 @@ def rows(on: Fixture) -> Iterator[Row]:
     """Yield a row for each plant: how many events stay in, or, of the machine's plant, are left out."""
     cpu = (on.server_cpus or usable_cpus())[-1]
     commands = {name: [sys.executable, "-m", __name__, name, f"{SECONDS:g}"] for name in (*ACTS, MACHINE)}
-    java = [str(on.shop.jdk.java), "-XX:+UseSerialGC", "-Xmx512m", str(COLLECTING)]
+    java = [str(require_jdk().java), "-XX:+UseSerialGC", "-Xmx512m", str(COLLECTING)]
     commands["collecting"] = [*java, f"{SECONDS:g}"]
     for name, command in commands.items():
         row = f"power/plants/{name}"

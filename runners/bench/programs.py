@@ -160,7 +160,7 @@ def find_witness(cpu: int | None, folder: Path) -> tuple[Path | None, str]:
         return None, "the cores can't be chosen on this system"
     try:
         witness = build_truepace(print).with_name("stall-witness")
-        with stalls_watched(folder / "stalls-of-a-trial.txt", [cpu], witness) as watched:
+        with stalls_watched(folder / "stalls-of-a-trial.txt", [cpu]) as watched:
             pass
     except ToolError as error:
         return None, str(error)

@@ -143,7 +143,7 @@ def started(on: Fixture, sides: Mapping[str, Side], write: bool) -> Iterator[Lau
             if write:
                 httpx.put(f"{server.url}/v0/entity?id=1", content=b"value1", trust_env=False)
             bare = side.main_class not in (MAIN, JDK17_MAIN)
-            return Peer(server.spec, server.child, server.ready, server.command) if bare else server
+            return Peer(server.spec, server.child, server.ready) if bare else server
 
         yield launch
 

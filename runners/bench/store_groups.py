@@ -398,7 +398,7 @@ def _tail_run(bench: Bench, engine: str) -> None:
     arguments = (plan.keys, USUAL_BYTES, TAIL_RATE_RPS, plan.tail_warmup_s, plan.tail_s, cpu, records)
     recording = Recording(bench.programs.jdk, bench.programs.folder)
     with bench.course.part("tail", f"put into {engine} while it merges"):
-        with stalls_watched(late, [cpu], bench.witness) if bench.witness else nullcontext():
+        with stalls_watched(late, [cpu]) if bench.witness else nullcontext():
             result = bench.programs.result("Tail", engine, store, *arguments, flags=recording.flags())
         events = recording.take()
     stalls = programs.read_stalls(late) if bench.witness else []

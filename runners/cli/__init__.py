@@ -9,7 +9,6 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -30,7 +29,6 @@ PANELS = {
     "Many runs": ("campaign", "dataset", "prune"),
     "Set up": ("init", "doctor", "build", "experiments", "schema"),
 }
-_WHOLE = 1_000  # characters: a description in `lab --help` is never cut
 
 
 class Command(click.Command):
@@ -52,7 +50,8 @@ class Panels(click.Group):
         width = max(map(len, self.commands))
         for panel, names in PANELS.items():
             with formatter.section(panel):
-                rows = [(name.ljust(width), self.commands[name].get_short_help_str(_WHOLE)) for name in names]
+                # a description is never cut
+                rows = [(name.ljust(width), self.commands[name].get_short_help_str(1_000)) for name in names]
                 formatter.write_dl(rows)
 
 
@@ -102,7 +101,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
         echo(f"report.html: {folder.report_html}\nreport.md:   {folder.report_md}")
 
 
-def progress_apart(apart: bool) -> AbstractContextManager[object]:
+def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
     """Send what the body prints to standard error if `apart`: standard output is for the result alone."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
@@ -164,11 +163,9 @@ def main() -> None:
     except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.PROBLEM)
-    except OSError as error:
-        if error.filename is None:
-            _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
-        _fail(f"{error.filename}: {error.strerror}; see whether it is there and may be used", error, Exit.PROBLEM)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            _fail(f"{error.filename}: {error.strerror}; see whether it is there and may be used", error, Exit.PROBLEM)
         _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
 
 

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from runners.cli import command, echo, options, print_json, progress_apart, write_file
+from runners.cli import command, echo, options, print_json, print_result, progress_apart, write_file
 
 if TYPE_CHECKING:
     from runners.design.objective import ChangeLimit
     from runners.results.limits import Judgement
     from runners.storage.run_folder import RunFolder
-
-#: How the file of a server's description ends; any other file that is compared holds outputs.
-DESCRIPTIONS = (".yaml", ".yml")
 
 
 @command(
@@ -87,7 +84,7 @@ def compare(
 
     judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown)
     sides = [[run_path(text) for text in side] for side in (a, b)]
-    if runs and all(path.suffix in DESCRIPTIONS for path in runs):
+    if runs and all(path.suffix in (".yaml", ".yml") for path in runs):  # descriptions of servers; else outputs or runs
         runs, targets = (), (*runs, *targets)
     measuring = (resume, parameters, baseline, markdown)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
@@ -151,10 +148,7 @@ def _compare_folders(
     from runners.results.limits import judge
 
     comparisons = compare_folders(sides[0], sides[1], despite, see, output)
-    if judging.as_json:
-        print_json([runs_json(comparison) for comparison in comparisons])
-    else:
-        echo(compared_text(comparisons))
+    print_result(judging.as_json, [runs_json(comparison) for comparison in comparisons], compared_text(comparisons))
     if output is not None:
         echo(f"written to {output}", err=judging.as_json)
     judging.end(judge(comparisons, judging.limits))

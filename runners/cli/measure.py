@@ -53,6 +53,10 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
     """Declare the options that name a fleet's hosts; the command gets `fleet`, a function that opens it, or None."""
 
+    @click.option("--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786.")
+    @click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules.")
+    @click.option("--tls", nargs=3, type=click.Path(path_type=Path), metavar="CA CERT KEY", help="Of all hosts.")
+    @click.option("--no-tls", is_flag=True, help="With --hosts, on a network that is yours alone.")
     @functools.wraps(command)
     def called(
         scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool, **others: object
@@ -64,15 +68,6 @@ def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
 
         return command(fleet=opened if scheduler or hosts else None, **others)
 
-    for option in (
-        click.option("--no-tls", is_flag=True, help="With --hosts, on a network that is yours alone."),
-        click.option("--tls", nargs=3, type=click.Path(path_type=Path), metavar="CA CERT KEY", help="Of all hosts."),
-        click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules."),
-        click.option(
-            "--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786."
-        ),
-    ):
-        called = option(called)
     return called
 
 
@@ -100,14 +95,6 @@ def run(experiment: str, size: str | None, resume: Path | None, parameters: tupl
     print_report(run_notebook(plan_of(experiment), given, resume), as_json)
 
 
-_GENERATORS = click.option(
-    "--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts."
-)
-_LISTEN = click.option(
-    "--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet."
-)
-
-
 @command(
     "lab load http://127.0.0.1:8080/items --size smoke --json",
     "lab load target.yaml --rate 2000 --duration 10",
@@ -129,8 +116,8 @@ _LISTEN = click.option(
     help='Exit 3 where the load does not keep it: "p99<=10ms", "achieved>=99%", "errors<=0.1%".',
 )  # fmt: skip
 @options.INCONCLUSIVE
-@_GENERATORS
-@_LISTEN
+@click.option("--generators", "shares", type=int, help="So many that share each load, in a fleet on other hosts.")
+@click.option("--listen", metavar="ADDRESS", help="Let servers listen there; host: on their address in the fleet.")
 @_on_a_fleet
 @options.PARAMETERS
 def load(
@@ -268,10 +255,11 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
             ended = measure_campaign(campaign, dry_run, out, joined)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt("what was measured is kept; the same command resumes the campaign") from interrupt
+    failed = sum(outcome.status == "failed" for outcome in ended.outcomes)
     if as_json:
-        print_json({"measured": len(ended.outcomes), "failed": ended.failed, "left": len(ended.left)})
+        print_json({"measured": len(ended.outcomes), "failed": failed, "left": len(ended.left)})
     elif ended.left:
         echo(f"the budget is spent, {len(ended.left)} runs are left: the same command resumes them")
-    if ended.failed:
-        echo(f"{ended.failed} runs failed; the same command tries them again", err=True)
+    if failed:
+        echo(f"{failed} runs failed; the same command tries them again", err=True)
         sys.exit(Exit.PROBLEM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 import shlex
@@ -44,18 +45,15 @@ def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> N
 
     wrk2 is made from its public repository, or from a copy that `--source` names.
     """
-    from runners.toolchain import build, wrk2
+    from runners.toolchain import build
 
     if source is not None and tool is None:
         raise click.UsageError("--source is where wrk2 is copied from: lab build wrk2 --source DIR|URL")
-
-    def say(line: str) -> None:
-        echo(line, err=as_json)
-
+    say = functools.partial(echo, err=as_json)
     if tool is None:
         versions = build.prepare("truepace", say, force).versions()
     else:
-        built = wrk2.build_wrk2(say, source, force)
+        built = build.build_wrk2(say, source, force)
         versions = {"wrk2": f"{built.version} at {built.path}"}
     print_result(as_json, versions, "\n".join(f"{name:16} {version}" for name, version in versions.items()))
 

@@ -20,16 +20,13 @@ from runners.analysis.knee import Knee
 from runners.analysis.outputs import as_record, compare_outputs
 from runners.analysis.runs import Differs, compare_runs, differing
 from runners.analysis.validity import Aspect, Cause
+from runners.audit import listing
 from runners.audit.audit import audit
-from runners.audit.listing import as_json as audit_json
-from runners.audit.listing import as_text as audit_text
-from runners.audit.listing import plain
 from runners.cli import planned
-from runners.cli.planned import PlannedRun
 from runners.design.experiment import SHARES
 from runners.design.target import AS_TARGET, read_target
 from runners.errors import Interrupted, MeasureError, PlanError
-from runners.execution.campaign import Ended, Job, Lines, Results, carry_out, plan_lines
+from runners.execution.campaign import Ended, Job, Lines, carry_out, held, plan_lines
 from runners.experiments.campaign import CampaignFile
 from runners.experiments.commands import LOAD
 from runners.experiments.e09_compare import COMPARE_BLOCK
@@ -53,10 +50,8 @@ from runners.targets.external import at_revision
 if TYPE_CHECKING:
     from runners.fleet.workers import Fleet
 
-JSON_LEVELS = (0.5, 0.9, 0.99, 0.999)
 
-
-def measure(run: PlannedRun) -> RunFolder:
+def measure(run: planned.PlannedRun) -> RunFolder:
     """Measure a run and write its report; return its folder. Raises LabError, and Interrupted with the folder."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
@@ -145,16 +140,14 @@ def searches(run: Run) -> list[Ladder]:
 
 def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
     """Return a knee and its 95 % interval; an end that is not known is null."""
-    ends = {
-        "rps": knee.rps, "low_rps": knee.low_rps, "high_rps": knee.high_rps, "closed_loop_rps": knee.closed_loop_rps,
-    }  # fmt: skip
-    finite = {end: words.finite(value) for end, value in ends.items()}
+    ends = ("rps", "low_rps", "high_rps", "closed_loop_rps")
+    finite = {end: words.finite(getattr(knee, end)) for end in ends}
     return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
 
 
 def _load_json(step: Step) -> dict[str, Any]:
     failed = failures(step)
-    percentiles = {level: facts.quoted(step, level) for level in JSON_LEVELS}
+    percentiles = {level: facts.quoted(step, level) for level in (0.5, 0.9, 0.99, 0.999)}
     why_invalid = validity.cause(step)
     in_vain = why_invalid in validity.FAILED
     return {
@@ -218,12 +211,8 @@ def compare_folders(
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
     """Return the fields other than the setting in which runs differ. Raises PlanError for one not in `despite`."""
     fields = differing(left, right)
-    refused = [
-        differs
-        for differs in fields
-        if not any(differs.field == name or differs.field.startswith(f"{name}.") for name in despite)
-    ]
-    if refused:
+    allowed = tuple(f"{name}." for name in despite)
+    if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:
         cause = "they differ in more than the setting:\n" + "\n".join(f"  {differs.text}" for differs in refused)
         fields_of = Counter(differs.group for differs in refused)
         names = (differs.field if fields_of[differs.group] == 1 else differs.group for differs in refused)
@@ -256,10 +245,11 @@ def compare_files(
         texts += [f"A: {names[0]}", f"B: {names[1]}", compared_text(of_pair), ""]
     audited = audit([file for path in read for file in read[path]])
     if as_json:
-        document = {"schema": "compared/1", "pairs": records, "audit": json.loads(audit_json(audited))}
+        document = {"schema": "compared/1", "pairs": records, "audit": json.loads(listing.as_json(audited))}
         text = json.dumps(document, indent=1, allow_nan=False)
     else:
-        text = plain("\n".join([*texts, "What an audit of these files finds:", audit_text(audited).rstrip()]))
+        audit_text = listing.as_text(audited).rstrip()
+        text = listing.plain("\n".join([*texts, "What an audit of these files finds:", audit_text]))
     return text, judge(compared, ())
 
 
@@ -274,19 +264,18 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
     """Print a campaign's plan and, unless `dry_run`, measure the jobs that have no result yet. Raises LabError."""
-    results = Results(RUNS)
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
-    for line in plan_lines(jobs, results, minutes, ordered=dry_run):
+    for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):
         print(line, file=out, flush=True)
     if dry_run:
         return Ended((), ())
-    with results.held():
+    with held(RUNS):
         shown = Lines(jobs, out)
         try:
             if fleet is None:
-                return carry_out(jobs, LocalRunner(shown, shown.note).run, results, shown, minutes)
+                return carry_out(jobs, LocalRunner(shown, shown.note).run, RUNS, shown, minutes)
             from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
 
-            return spread(jobs, fleet, results, shown, minutes)
+            return spread(jobs, fleet, RUNS, shown, minutes)
         finally:
             shown.stop()

@@ -23,6 +23,8 @@ STALL, OUTAGE, CLOSED, FAULT, PAIRED = "stall", "outage", "closed", "fault", "pa
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
 #: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
+#: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
+QUOTED_ALONE = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
 #: In the record of a shared load: every server had a group of cores of equal weight.
 EQUAL = "equal"
 #: Seconds to start a server, and around a short closed loop on one that is up.

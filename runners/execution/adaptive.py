@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any
 
 from runners import words
@@ -33,8 +32,6 @@ from runners.errors import MeasureError
 from runners.readers.run import Step
 from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, SearchRecord
 
-AGAIN = "again"
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -51,10 +48,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that set the rate, then the starts of a block.
-
-    `reached_rps`: the rates of the closed loops, if known already. A block with `until` ends when it is decided.
-    """
+    """Request the closed loops that set the rate, unless `reached_rps` has their rates; then the starts of a block."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -78,11 +72,8 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
         measured += yield Request(start, interleaved=about)
         if block.until and start.number >= FEWEST_STARTS:
             compared = comparison(measured)
-            say(
-                "; ".join(
-                    f"{row.treatment} {row.quantity.label} {row.change}" for row in compared.rows_of(block.primary)
-                )
-            )
+            rows = compared.rows_of(block.primary)
+            say("; ".join(f"{row.treatment} {row.quantity.label} {row.change}" for row in rows))
             if compared.answered:
                 return
 
@@ -114,12 +105,9 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     about = LadderRecord(name=block.ladder, published=names)
     rates, base_rps = list(block.rates), max(block.rates, default=0.0)
     if block.shares:
-        base_rps = base.rps
-        rates = step_rates(
-            base_rps,
-            block.shares,
-            nearest(base_rps, list(dict(block.published).values()), block.most_published, beyond=block.beyond),
-        )
+        base_rps, published_rps = base.rps, list(dict(block.published).values())
+        near_rps = nearest(base_rps, published_rps, block.most_published, beyond=block.beyond)
+        rates = step_rates(base_rps, block.shares, near_rps)
         kept = block.objective.text if block.objective else ""
         about = LadderRecord(name=block.ladder, published=names, objective=kept, base=base)
     silent = []
@@ -129,7 +117,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
             silent.append((index, rps))
     # the choice does not depend on the server: a step that misses its objective is not repeated
     for index, rps in silent[: most_again(len(rates))]:
-        yield Request(block.session(index, rps, AGAIN), about)
+        yield Request(block.session(index, rps, "again"), about)
     for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
         for session in block.profiled_sessions(rps):
             yield Request(session, about)
@@ -148,7 +136,11 @@ class _ServerSearch:
 
     @property
     def known(self) -> Search:
-        return _known(self.block, self.steps, self.closed)
+        block = self.block
+        return Search(
+            block.objective, tuple(self.steps), closed_loop_rps=max(map(served_rps, self.closed)),
+            precision=block.precision, low_rps=block.low_rps, high_rps=block.high_rps, confirm_s=block.confirm_s,
+        )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
         """Begin a start with a closed loop; keep the next rates unless all are below or all above that loop's."""
@@ -174,13 +166,6 @@ class _ServerSearch:
             self.rates = knees.next_rates(self.steps, block.objective, BATCH, *limits_rps)
 
 
-def _known(block: KneeSearch, steps: Sequence[RateStep], closed: Sequence[Step]) -> Search:
-    return Search(
-        block.objective, tuple(steps), closed_loop_rps=max(map(served_rps, closed)), precision=block.precision,
-        low_rps=block.low_rps, high_rps=block.high_rps, confirm_s=block.confirm_s,
-    )  # fmt: skip
-
-
 def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
     judged = points(load, block.objective)
     return [point.rate_step for point in judged if point.outcome != StepOutcome.INVALID]
@@ -188,10 +173,8 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
     """Request loads on all servers in random order, round by round, until every knee is known or the budget spent."""
-    for number in count():
-        under_way = [unfinished for unfinished in searches if unfinished.next_load_fits()]
-        if not under_way:
-            return
+    number = 0
+    while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):
             index = len(current.loads) + 1
             session = block.session(current.server, index, current.rates, facts.achieved_rps(current.closed[-1]))
@@ -199,6 +182,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
             current.take(load)
             knee = current.known.estimate if current.steps else None
             say(f"  load {index} of {current.server.name}: {_so_far(knee)}")
+        number += 1
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
@@ -242,7 +226,7 @@ def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> Lad
     closed = [step for step in own if step.kind == PROBE]
     if not rate_steps or not closed:
         return None
-    return _base(_known(block, rate_steps, closed).knee, closed[-1])
+    return _base(_ServerSearch(server, block, closed, steps=rate_steps).known.knee, closed[-1])
 
 
 def _spent_s(steps: Sequence[Step]) -> float:

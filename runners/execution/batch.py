@@ -31,8 +31,7 @@ class NotebookError(LabError):
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
 
-    Raises PlanError, NotebookError with the error of the cell, and Interrupted, or KeyboardInterrupt if nothing was
-    measured yet.
+    Raises PlanError, NotebookError, and Interrupted, or KeyboardInterrupt if nothing was measured yet.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -85,11 +84,8 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
     except DeadKernelError as error:
         raise NotebookError(notebook.name, "its kernel died", resuming) from error
     except PapermillExecutionError as error:
-        raise NotebookError(
-            f"{notebook.name}, cell {error.exec_count}",
-            f"{error.ename}: {error.evalue}",
-            f"its output is in {folder.notebook}; {resuming}",
-        ) from error
+        cell, remedy = f"{notebook.name}, cell {error.exec_count}", f"its output is in {folder.notebook}; {resuming}"
+        raise NotebookError(cell, f"{error.ename}: {error.evalue}", remedy) from error
 
 
 @contextlib.contextmanager

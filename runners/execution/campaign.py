@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, TextIO
+from typing import Literal, TextIO
 
 import msgspec
 
 from runners import words
 from runners.design.experiment import Value
 from runners.errors import MeasureError
-from runners.execution.progress import BarSink, Event, Sink
+from runners.execution.progress import BarSink, Event, LineSink, Sink
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
@@ -64,53 +64,36 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
 
 
-class Watch(Protocol):
-    """Follows the jobs of a campaign. A lost job begins again. `there`: the result was there before the campaign."""
+def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
+    """Return the outcome of a job whose run below `runs` is complete; None for a job that is to be measured."""
+    try:
+        manifest = RunFolder.open(runs / job.folder).manifest()
+    except StoreError:
+        return None
+    if manifest.get("status") != "complete" or manifest.get("address") != job.address:
+        return None
+    return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
 
-    def begin(self, job: Job) -> None: ...
-    def lose(self, job: Job, cause: str) -> None: ...
-    def end(self, job: Job, outcome: JobOutcome, there: bool) -> None: ...
 
-
-@dataclass(frozen=True, slots=True)
-class Results:
-    """The results of jobs, each in a run folder below `root`."""
-
-    root: Path
-
-    def folder(self, job: Job) -> Path:
-        """Return the run folder for the result of a job."""
-        return self.root / job.folder
-
-    def outcome(self, job: Job) -> JobOutcome | None:
-        """Return the outcome of a complete job; None for a job that is to be measured."""
+@contextlib.contextmanager
+def held(runs: Path) -> Iterator[None]:
+    """Lock the folder `runs` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        lock = (runs / LOCK).open("a+", encoding="utf-8")
+    except OSError as error:
+        raise MeasureError(str(runs), f"it can't be written to ({error.strerror})", REMEDY) from error
+    with lock:
         try:
-            manifest = RunFolder.open(self.folder(job)).manifest()
-        except StoreError:
-            return None
-        if manifest.get("status") != "complete" or manifest.get("address") != job.address:
-            return None
-        return msgspec.convert(manifest.get("outcome") or {"address": job.address, "status": "complete"}, JobOutcome)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Lock `root` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            lock = (self.root / LOCK).open("a+", encoding="utf-8")
-        except OSError as error:
-            raise MeasureError(str(self.root), f"it can't be written to ({error.strerror})", REMEDY) from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                lock.seek(0)
-                cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
-                raise MeasureError(str(self.root), cause, "wait for it, or end it") from error
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
-            yield
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            lock.seek(0)
+            cause = f"process {lock.read().strip() or 'of another lab'} is measuring into it"
+            raise MeasureError(str(runs), cause, "wait for it, or end it") from error
+        lock.truncate(0)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,36 +103,30 @@ class Ended:
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
 
-    @property
-    def failed(self) -> int:
-        return sum(outcome.status == "failed" for outcome in self.outcomes)
-
 
 def carry_out(
     jobs: Sequence[Job],
     measure: Callable[[Job, Path], JobOutcome],
-    results: Results,
-    watch: Watch,
+    runs: Path,
+    watch: Lines,
     minutes: float | None = None,
-    clock_s: Callable[[], float] = time.monotonic,
 ) -> Ended:
     """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
-    begun_s = clock_s()
+    begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
-        there = results.outcome(job)
-        if there is not None:
+        if (there := outcome_of(job, runs)) is not None:
             outcomes.append(there)
             watch.end(job, there, there=True)
             continue
-        if minutes is not None and clock_s() - begun_s + job.planned_s > minutes * 60:
-            return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if results.outcome(left) is None))
+        if minutes is not None and time.monotonic() - begun_s + job.planned_s > minutes * 60:
+            return Ended(tuple(outcomes), tuple(left for left in jobs[at:] if outcome_of(left, runs) is None))
         watch.begin(job)
-        outcome = measure(job, results.folder(job))
+        outcome = measure(job, runs / job.folder)
         outcomes.append(outcome)
         watch.end(job, outcome, there=False)
         if outcome.stop:
-            raise MeasureError(str(results.root), outcome.cause, REMEDY)
+            raise MeasureError(str(runs), outcome.cause, REMEDY)
     return Ended(tuple(outcomes), ())
 
 
@@ -165,9 +142,9 @@ def settings(job: Job) -> str:
     return " ".join(f"{name}={str(value).rpartition('/')[2]}" for name, value in job.changed.items())
 
 
-def plan_lines(jobs: Sequence[Job], results: Results, minutes: float | None, ordered: bool = False) -> Iterator[str]:
+def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
     """Yield the plan: a line per cell, with `ordered` also one per job in order, and the planned length of the rest."""
-    measured = {job.folder for job in jobs if results.outcome(job) is not None}
+    measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
         cells.setdefault((job.name, settings(job)), []).append(job)
@@ -187,9 +164,9 @@ class Lines(Sink):
     """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
-        self._left, self._whole, self._out = {job.folder: job.planned_s for job in jobs}, len(jobs), out
+        self._left, self._whole = {job.folder: job.planned_s for job in jobs}, len(jobs)
         self._under_way = set[str]()
-        self._bar = BarSink(out) if out.isatty() else None
+        self._shown = BarSink(out) if out.isatty() else LineSink(out)
 
     def begin(self, job: Job) -> None:
         self._under_way.add(job.folder)
@@ -197,6 +174,7 @@ class Lines(Sink):
         self.note(f"{at} {job.name} {settings(job)}, repeat {job.repeat}: planned {duration(job.planned_s)}")
 
     def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
+        """Show how a job ended, unless its result was `there` before the campaign."""
         del self._left[job.folder]
         self._under_way.discard(job.folder)
         if there:
@@ -214,18 +192,14 @@ class Lines(Sink):
         self.note(f"      {settings(job)}, repeat {job.repeat}: {cause}; it begins again")
 
     def show(self, event: Event) -> None:
-        if self._bar is not None:
-            self._bar.show(event)
+        if isinstance(self._shown, BarSink):
+            self._shown.show(event)
 
     def say(self, line: str) -> None:
         print(line, flush=True)
 
     def note(self, line: str) -> None:
-        if self._bar is not None:
-            self._bar.say(line)
-        else:
-            print(line, file=self._out, flush=True)
+        self._shown.say(line)
 
     def stop(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        self._shown.close()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from msgspec.structs import replace as record_with
 
@@ -20,21 +20,7 @@ from runners.design.description import Target as Description
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch
 from runners.design.load import Rate, Shape
-from runners.design.session import (
-    ALONE,
-    CLOSED,
-    FILL,
-    FLOOR,
-    LOAD,
-    LOOP,
-    PROBE,
-    RATE_STEP,
-    SOLO,
-    Session,
-    SharedSession,
-    Trial,
-    step_name,
-)
+from runners.design.session import FILL, QUOTED_ALONE, RATE_STEP, Session, SharedSession, Trial, step_name
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.design.two_generators import NAME, WRK2
@@ -50,11 +36,9 @@ from runners.readers.reading import read_step
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder
 from runners.storage.schema import FaultRecord, FillRecord, StepRecord, read_record
-from runners.targets.base import Target, TargetGroup
-from runners.targets.external import build as build_target
-from runners.targets.external import launch as launch_target
-from runners.targets.lab_server import MAIN, RunningServer, ServerSpec, launch_nodes
-from runners.targets.lab_server import launch as launch_server
+from runners.targets import external, lab_server
+from runners.targets.group import Target, TargetGroup
+from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import DIST, JDK17_DIST, JDK17_MAIN, Workshop
 from runners.trial.faults import happening, heads
 
@@ -63,14 +47,8 @@ from runners.trial.faults import happening, heads
 TRIES, SPARE_SHARE = 3, 0.2
 #: The share of its rate that is offered to a load which did not keep its rate while it was profiled.
 LOWER_SHARE = 0.6
-#: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
-_MEASURED_AGAIN = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
-
-
-class Launch(Protocol):
-    """Starts a setting's server, on an empty store unless `keep_data`; first stops all others unless `keep_others`."""
-
-    def __call__(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target: ...
+#: A function that starts the server of a setting, as `Servers.launch` does.
+Launch = Callable[..., Target]
 
 
 class Executor:
@@ -103,8 +81,12 @@ class Executor:
                         measured = self._kept(possible.session) or measure(block, possible)
                     steps += measured
                     request = requests.send(measured)
-            except StopIteration:
-                self._retire(block, steps)
+            except StopIteration:  # an earlier rate step of the block that is not in `steps` would count in its ladder
+                present = {step.name for step in steps}
+                for folder in self._folder.complete():
+                    record = read_record(folder)
+                    if record.ladder is not None and record.block == block.name and folder.name not in present:
+                        self._folder.supersede(folder)
         return steps
 
     def _requests(self, block: Block) -> Requests:
@@ -137,14 +119,6 @@ class Executor:
         if not rates:
             raise unmeasured
         return adaptive.ladder(replace(block, rates=rates), say)
-
-    def _retire(self, block: Block, steps: list[Step]) -> None:
-        """Set aside earlier rate steps of this block that are not in `steps`, since its ladder would count them too."""
-        present = {step.name for step in steps}
-        for folder in self._folder.complete():
-            record = read_record(folder)
-            if record.ladder is not None and record.block == block.name and folder.name not in present:
-                self._folder.supersede(folder)
 
     def _fixed_rate(self, block: FixedRate) -> Requests:
         capacity_rps, probes = dict[str, float](), list[Step]()
@@ -184,8 +158,7 @@ class Executor:
     def _kept(self, session: Session | SharedSession) -> list[Step]:
         """Return a session's steps that were measured before a resume; [] if one is missing or has another plan."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
-        folders = [folder for folder in kept if folder is not None]
-        steps = [read_step(folder) for folder in folders]
+        steps = [read_step(folder) for folder in kept if folder is not None]
         if len(steps) < len(kept) or any(step.record.specification != session.specification for step in steps):
             return []
         self._progress.say(f"{', '.join(step.name for step in steps)}: measured in an earlier session of this run")
@@ -252,7 +225,7 @@ class Executor:
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
         """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""
-        disturbed = trial.role in _MEASURED_AGAIN and worth_another_try(step) and server.alive()
+        disturbed = trial.role in QUOTED_ALONE and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
         self._spare_s -= trial.planned_s
@@ -265,8 +238,10 @@ class Executor:
         session, about = request.session, request.interleaved
         assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
+        targets = list[LoadTarget]()
         for member in session.members:
             server = servers[member.name] = self._launch(member.treatment, keep_others=bool(servers))
+            targets.append(LoadTarget(member.name, server.url + member.workload.path, member.workload.script))
             if member.workload.filled_keys:
                 measurement.fill(server, member.workload)
         loops = Shape(load.shape.connections, load.shape.threads)
@@ -284,14 +259,10 @@ class Executor:
                 arm = record_with(known, interleaved=record_with(about, arm=name))
                 steps.append(self._trial(block, servers[name], trial, arm))
                 let_rest(servers[name], steps[-1])
-        targets = tuple(
-            LoadTarget(member.name, servers[member.name].url + member.workload.path, member.workload.script)
-            for member in session.members
-        )
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
         warmup_s = load.shape.warmup_s or 0.0  # of slices too, whose loads are closed loops
         sent = replace(
-            load_of(load, group), warmup_s=warmup_s, targets=targets, seed=session.seed, slice_s=session.slice_s
+            load_of(load, group), warmup_s=warmup_s, targets=tuple(targets), seed=session.seed, slice_s=session.slice_s
         )
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
@@ -325,14 +296,15 @@ class Servers:
         self.has_own = bool(shop.server_sources)
         self._listen = str(parameters.get("listen", LOOPBACK))
         self._targets: dict[Path, TargetFile] = {}
-        self._up: list[Target] = []
+        self._up: list[RunningServer | external.RunningTarget] = []
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a setting (see `Launch`). Raises PlanError for a changed description, ToolError without its JDK."""
+        """Start a setting's server, on no data unless `keep_data`, alone unless `keep_others`. Raises LabError."""
         if not keep_others:
             self.stop()
         self._starts += 1
+        target: RunningServer | external.RunningTarget
         if setting.target is not None:
             target = self._by_description(self._described(setting.target), setting.name)
             left_out = words.listed(target.record().left_out)
@@ -350,9 +322,9 @@ class Servers:
                 spec = replace(spec, port=0)
             if setting.processes > 1:
                 first = free_port(setting.processes)
-                target = launch_nodes(spec, range(first, first + setting.processes))
+                target = lab_server.launch_nodes(spec, range(first, first + setting.processes))
             else:
-                target = launch_server(spec)
+                target = lab_server.launch(spec)
         self._up.append(target)
         return target
 
@@ -363,12 +335,12 @@ class Servers:
             if recorded.setdefault(file.name, file.described())["sha256"] != file.digest:
                 raise PlanError(str(file.path), "it has changed since this run was begun", "begin a new run")
             self._folder.update_manifest(targets=[*recorded.values()])
-            build_target(file, self._folder.server_folder(file.name) / "build.log")
+            external.build(file, self._folder.server_folder(file.name) / "build.log")
         return file
 
-    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> Target:
+    def _by_description(self, file: TargetFile, name: str, engine: str = EXTERNAL) -> external.RunningTarget:
         folder = self._folder.server_folder(name) / f"start-{self._starts}"
-        return launch_target(file, folder, self.cpus, name, engine, self._listen)
+        return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
         """Stop every server that is up, the last one first, with everything flushed."""
@@ -381,8 +353,7 @@ class Servers:
             shutil.rmtree(data, ignore_errors=True)
 
     def _specified(self, setting: Setting, keep_data: bool) -> ServerSpec:
-        jdk = self._shop.jdk_of(setting.jdk)
-        if jdk is None:
+        if (jdk := self._shop.jdk_of(setting.jdk)) is None:
             remedy = f"install a JDK {setting.jdk}, then run again"
             raise ToolError(f"JDK {setting.jdk}", f"setting {setting.name} needs it, and it was not found", remedy)
         own = setting.front == JDK_FRONT

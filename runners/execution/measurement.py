@@ -12,8 +12,6 @@ import errno
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -24,18 +22,18 @@ from runners.analysis.validity import Aspect, judged, may_quote
 from runners.design.load import BURST_S, FILL, SENTINEL, WARM_BOUND, Shape, Workload
 from runners.design.session import LOAD, Trial
 from runners.errors import MeasureError, ReadError, ServerError
-from runners.execution.progress import Follower, Progress
+from runners.execution.progress import Progress, followed
 from runners.generators.load import Generator, LoadSpec, Sender, generators, run_load
-from runners.process.cpu_placement import compilers, compiling_anywhere
+from runners.process.cpu_placement import compiling_anywhere
 from runners.readers.load_json import read_load_json
 from runners.readers.reading import read_step, store_frames
 from runners.readers.run import Step
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import FillRecord, StepRecord, overlaid, write_record
-from runners.targets.base import Jvm, Target
-from runners.targets.lab_server import check_filled, check_written
+from runners.targets.group import Target
+from runners.targets.lab_server import RunningServer, check_filled
 from runners.toolchain.build import Workshop
-from runners.trial.activity import available
+from runners.trial.activity import BackgroundClock, available
 from runners.trial.faults import Happening
 from runners.trial.profiler import SERVER_CPU_SHARE, Profiler, ProfileSpec, Recorder
 from runners.trial.step import Instrument, measure_step, skipped, store_status
@@ -46,19 +44,6 @@ FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 NOTHING_KNOWN = StepRecord()
 REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
-
-
-def _at_rest(record: StepRecord, server: Target, workload: Workload) -> StepRecord:
-    """Wait until the store's background work is done; return the record of a fill, with the store's size after that."""
-    filled = replace(
-        record.fill,
-        settled_s=rest_s(server, REST_BOUND_S),
-        given_bytes=(1 + workload.rewrites) * workload.filled_bytes,
-        live_bytes=workload.filled_bytes,
-        data_bytes=disk_bytes(server.data) if server.data else None,
-    )
-    store, process = store_status(server.status()), processes(server.pids)
-    return replace(record, fill=filled, store_after=store, process_after=process)
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
@@ -84,13 +69,9 @@ class Measurement:
         send: Sender = run_load,
     ) -> None:
         self._shop, self._folder, self._progress = shop, folder, progress
-        self._instrument = Instrument(
-            self._generator(generator),
-            Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None,
-            generator_cpus,
-            Recorder(shop.java) if shop.java else None,
-            send,
-        )
+        profiler = Profiler(shop.java, shop.profiler_jars) if shop.java and shop.profiler_jars else None
+        recorder = Recorder(shop.java) if shop.java else None
+        self._instrument = Instrument(self._generator(generator), profiler, generator_cpus, recorder, send)
         self._measure = measure_step
         self._taken: dict[str, Step] = {}
 
@@ -116,20 +97,17 @@ class Measurement:
         try:
             # the duration of a number of requests is only a bound
             length_s = 0.0 if load.requests is not None else instrument.generator.lead_s(load) + load.duration_s
-            follower = Follower(folder.hlog)
+            moments = followed(folder.hlog)
             in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
             paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
             text = label + ("" if trial.generator or load.targets or load.parts_rps else paced)
             with self._progress.part(text, length_s + trial.around_s, in_plan_s) as tick:
 
                 def show(elapsed_s: float) -> None:
-                    tick(elapsed_s, follower.read())
-
-                def begin(_elapsed_s: float) -> None:
-                    during.begin()
+                    tick(elapsed_s, next(moments))
 
                 try:
-                    record = self._measure(folder, server, load, instrument, profile, begin, show)
+                    record = self._measure(folder, server, load, instrument, profile, lambda _: during.begin(), show)
                 except ServerError as gone:
                     record = skipped(server, load, instrument, gone)
                 planned = StepRecord(
@@ -196,15 +174,26 @@ class Measurement:
             measured = measure_step(folder, server, load, own, tick=tick)
             label, filled = f"{server.subject} fill", FillRecord(keys=keys)
             record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-            if workload.rewrites:
-                record = _at_rest(record, server, workload)
+            if workload.rewrites:  # which the store merges in the background
+                settled_s, live_bytes = rest_s(server, REST_BOUND_S), workload.filled_bytes
+                data_bytes = disk_bytes(server.data) if server.data else None
+                filled = FillRecord(
+                    keys=keys, settled_s=settled_s, given_bytes=times * live_bytes, live_bytes=live_bytes,
+                    data_bytes=data_bytes,
+                )  # fmt: skip
+                store, process = store_status(server.status()), processes(server.pids)
+                record = replace(record, fill=filled, store_after=store, process_after=process)
             step = self._taken[folder.name] = self._keep(folder, record)
             if workload.fill_with is None:
-                check_filled(server, keys)
+                check_filled(server.url, server.engine, keys)
             else:
                 summary = step.frames["summary"]
                 counts = [0, 0] if summary.empty else summary[["completed", "non_2xx"]].iloc[0].astype(int).tolist()
-                check_written(server.subject, keys, *counts)
+                done, errors = counts
+                if done < keys or errors:
+                    cause = f"of {keys:,} requests of its fill {done:,} had a response, {errors:,} of them an error"
+                    remedy = "see its log; `fill` in its description says what is sent"
+                    raise MeasureError(f"target {server.subject}", cause, remedy)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
         """Return a trial's profiler settings, by rate and CPU use of the same trial unprofiled; None for no profile."""
@@ -233,27 +222,13 @@ LOOK_S = 0.2
 AT_REST = 0.05  # of a core: a compiler that uses less rests
 
 
-def compiler_s(pid: int) -> float | None:
-    """Return the CPU seconds that a process's compiler threads have used; None without such threads or /proc."""
-    try:
-        used = [int((thread / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9 for thread in compilers(pid)]
-    except (OSError, ValueError, IndexError):
-        return None
-    return sum(used) if used else None
-
-
-def await_rest_s(
-    read_s: Callable[[], float | None],
-    bound_s: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> float | None:
+def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
     """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or if CPU time is unknown."""
-    began_s = clock()
+    began_s = time.monotonic()
     before_s, read_at_s = read_s(), began_s
-    while before_s is not None and clock() - began_s + LOOK_S <= bound_s:
-        sleep(LOOK_S)
-        used_s, now_s = read_s(), clock()
+    while before_s is not None and time.monotonic() - began_s + LOOK_S <= bound_s:
+        time.sleep(LOOK_S)
+        used_s, now_s = read_s(), time.monotonic()
         if used_s is None or used_s - before_s <= AT_REST * (now_s - read_at_s):
             return now_s - began_s
         before_s, read_at_s = used_s, now_s
@@ -274,15 +249,14 @@ def warm_up(
     *,
     kind: str = KIND,
     known: StepRecord = NOTHING_KNOWN,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Step:
     """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last loop."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
-    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), clock()
+    loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), time.monotonic()
     with _compiler_freed(server):
         while True:
             step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)
-            left_s = bound_s - (clock() - began) - loop_s
+            left_s = bound_s - (time.monotonic() - began) - loop_s
             if not not_warm(step) or left_s < 0 or not server.alive():
                 return step
             _await_compiler(server, left_s)
@@ -295,11 +269,12 @@ def let_rest(server: Target, step: Step) -> None:
             _await_compiler(server, REST_S)
 
 
-def _compiler_freed(server: Target) -> AbstractContextManager[None]:
+def _compiler_freed(server: Target) -> contextlib.AbstractContextManager[None]:
     """Let a JVM's compiler use every core while the body runs; other servers have no known compiler."""
-    return compiling_anywhere(server.pid) if isinstance(server, Jvm) else contextlib.nullcontext()
+    return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 
 
 def _await_compiler(server: Target, bound_s: float) -> None:
-    if isinstance(server, Jvm):
-        await_rest_s(partial(compiler_s, server.pid), bound_s)
+    if isinstance(server, RunningServer):
+        clock = BackgroundClock((server.pid,))
+        await_rest_s(lambda: (clock.read_s() or {}).get("jit"), bound_s)

@@ -41,31 +41,25 @@ class Moment:
         return f"{words.rate(self.rate_rps)}, p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
 
 
-class Follower:
-    """Reads what a load has added to its HdrHistogram log since the last reading; several servers count together."""
+def followed(log: Path) -> Iterator[Moment | None]:
+    """Yield rate, p50 and p99 of what was added to a load's log, of all servers together; None without an interval."""
+    # not above: a host of a fleet shows progress without following a load, and needs no frames for it
+    from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
+    from runners.readers.samples import Samples
 
-    def __init__(self, log: Path) -> None:
-        self._log, self._read_bytes = log, 0
-
-    def read(self) -> Moment | None:
-        """Return rate, p50 and p99 of what was logged since the last call; None if the log has no new interval."""
-        # not above: a host of a fleet shows progress without following a load, and needs no frames for it
-        from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
-        from runners.readers.samples import Samples
-
+    read_bytes = 0
+    while True:
         added = ""
-        with contextlib.suppress(FileNotFoundError), self._log.open(encoding="ascii", errors="replace") as file:
-            file.seek(self._read_bytes)
+        with contextlib.suppress(FileNotFoundError), log.open(encoding="ascii", errors="replace") as file:
+            file.seek(read_bytes)
             added = file.read()
         added = added[: added.rfind("\n") + 1]  # whole lines
-        self._read_bytes += len(added)
+        read_bytes += len(added)
         intervals = [interval for line in added.splitlines() if (interval := interval_of(line))]
         intervals = [interval for interval in intervals if untargeted(interval.kind) == UNTAGGED]
-        if not intervals:
-            return None
-        length_s = sum({interval.t_s: interval.duration_s for interval in intervals}.values())
+        length_s = max(_TENTH_S, sum({interval.t_s: interval.duration_s for interval in intervals}.values()))
         times = Samples.merge(interval.samples for interval in intervals)
-        return Moment(times.total / max(_TENTH_S, length_s), times.percentile(0.5), times.percentile(0.99))
+        yield Moment(times.total / length_s, times.percentile(0.5), times.percentile(0.99)) if intervals else None
 
 
 def drawing(moments: Sequence[Moment]) -> str:
@@ -174,10 +168,9 @@ class LineSink(Sink):
 
     def show(self, event: Event) -> None:
         now_s = time.monotonic()
-        if event.text == self._last_text and now_s - self._last_s < LINE_EVERY_S:
-            return
-        self._last_text, self._last_s = event.text, now_s
-        self.say(f"{self.left(event)}  {event.whole_text}")
+        if event.text != self._last_text or now_s - self._last_s >= LINE_EVERY_S:
+            self._last_text, self._last_s = event.text, now_s
+            self.say(f"{self.left(event)}  {event.whole_text}")
 
     def left(self, event: Event) -> str:
         """Return the share that is done and the time for the rest: `[ 50%] 03:20 left`."""
@@ -263,10 +256,6 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
     return BarSink(stream) if stream.isatty() else LineSink(stream)
 
 
-#: A function that reports for how many seconds a part has gone on, and the last second of its load.
-Tick = Callable[..., None]
-
-
 class Progress:
     """The progress of a run, part by part, through its planned seconds."""
 
@@ -276,8 +265,8 @@ class Progress:
         self._sink = shown_in
 
     @contextlib.contextmanager
-    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Tick]:
-        """Begin a part of about `planned_s`, for which the plan has `in_plan_s` (None: the same); yield its Tick."""
+    def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
+        """Begin a part of about `planned_s` (in the plan: `in_plan_s`); yield a function that reports how far it is."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

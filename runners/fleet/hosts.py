@@ -1,7 +1,6 @@
 """Measure a campaign's jobs on the hosts of a fleet.
 
-A result is complete or absent, however often its job was begun: its run folder comes back whole and is moved into
-place last.
+A result is complete or absent: its run folder comes back whole and is moved into place last.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from msgspec.structs import replace
 
 from runners.design.experiment import LISTEN, OF_HOST
 from runners.errors import MeasureError
-from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Results, Watch
+from runners.execution.campaign import JOB_FILE, OUTCOME_FILE, Ended, Job, JobOutcome, Lines, outcome_of
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import LEASE_S, SERVER, Fleet, Host, environment, lease_over
 from runners.process.supervisor import start
@@ -46,8 +45,7 @@ def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threadi
     """Measure a job on a host, into a run folder of this machine. Raises LostHostError if the host is gone."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
-    known = environment(fleet, host)
-    outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), known)
+    outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))
     result = replace(msgspec.json.decode(outcome, type=JobOutcome), host=host.name)
     if result.status == "complete":
         _unpack(packed, folder, job.folder, result)
@@ -99,14 +97,14 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         return (home / OUTCOME_FILE).read_bytes(), packed.getvalue()
 
 
-def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, minutes: float | None = None) -> Ended:
+def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Lines, minutes: float | None = None) -> Ended:
     """Measure the jobs that have no result yet, each on a free host of the fleet, otherwise as `carry_out` does.
 
     A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
     host is left, or if the folder can no longer be written to; results so far are kept.
     """
     begun_s = seen_s = time.monotonic()
-    outcomes = {job.address: known for job in jobs if (known := results.outcome(job)) is not None}
+    outcomes = {job.address: known for job in jobs if (known := outcome_of(job, runs)) is not None}
     waiting = deque(job for job in jobs if job.address not in outcomes)
     for job in jobs:
         if job.address in outcomes:
@@ -137,7 +135,7 @@ def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, mi
                     for host in fleet.hosts(SERVER):
                         if host.address not in busy and next_fits() and responds(host):
                             watch.begin(job := waiting.popleft())
-                            measured = pool.submit(measure_on, host, fleet, job, results.folder(job), halted)
+                            measured = pool.submit(measure_on, host, fleet, job, runs / job.folder, halted)
                             under_way[measured] = host, job
                 if not under_way:
                     if time.monotonic() - seen_s > ALONE_S:
@@ -166,7 +164,7 @@ def spread(jobs: Sequence[Job], fleet: Fleet, results: Results, watch: Watch, mi
                     outcomes[job.address] = outcome
                     if outcome.stop:
                         cause = f"{outcome.cause} (on host {outcome.host})"
-                        failure = MeasureError(str(results.root), cause, "free some room, then call it again")
+                        failure = MeasureError(str(runs), cause, "free some room, then call it again")
                     watch.end(job, outcome, there=False)
         finally:
             halted.set()

@@ -52,8 +52,7 @@ def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
             if line.startswith("#"):
                 notes.append(line)
                 continue
-            match = hdr_log.INTERVAL_LINE.match(line)
-            if match is None:
+            if (match := hdr_log.INTERVAL_LINE.match(line)) is None:
                 raise MeasureError(str(path), f"holds a line that is no interval: {line[:80]}", "run the load again")
             payload = HdrHistogram.decode(match["data"].encode("ascii"))
             key = (round(float(match["at"]), 3), match["tag"] or hdr_log.UNTAGGED)
@@ -83,10 +82,7 @@ def added(histograms: Sequence[HdrHistogram]) -> HdrHistogram:
 
 
 def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> dict[str, Any]:
-    """Return the report of a load that generators shared: counts, rates, failures and the generators' lateness.
-
-    Its fields are those of one generator's report (`runners/loadgen/docs/json.md`).
-    """
+    """Return the report of a load that generators shared; its fields are those of `runners/loadgen/docs/json.md`."""
     first = reports[0]
     elapsed_s = max(report["elapsed_s"] for report in reports)
     document = {

@@ -18,8 +18,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -32,9 +32,9 @@ from runners.storage.schema import ClockRecord, NetworkRecord, ShareRecord, Witn
 from runners.storage.step_folder import StepFolder
 from runners.trial import machine
 from runners.trial.activity import stalls_watched
-from runners.trial.faults import parse_counters
+from runners.trial.faults import tcp_counters
 from runners.trial.step import generator_record
-from runners.trial.telemetry import Telemetry
+from runners.trial.telemetry import telemetry
 
 if TYPE_CHECKING:
     from runners.fleet.workers import RemoteSeat
@@ -48,7 +48,6 @@ CONNECTS = 10
 CONNECT_TIMEOUT_S = 5.0
 #: The variables by which a lab on a fleet's host finds the fleet's scheduler, its TLS files, and the host's own worker.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
-_PORTS = {"http": 80, "https": 443}
 #: Failures of a connection that took longer than the lead or its time-out, since the network lost first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
 _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
@@ -58,19 +57,18 @@ class LostHostError(MeasureError):
     """A host that no longer responds: its part has to be measured again, there or elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """The load of one generator. Scripts travel as text: a path means nothing on another host."""
+    """The load of one `generator`, as this host has it. Scripts travel as text: a path means nothing elsewhere."""
 
     spec: LoadSpec
     scripts: dict[Path, str]
-    version: str
-    observed: bool = True
+    generator: Generator
 
     @classmethod
-    def packed(cls, spec: LoadSpec, version: str, observed: bool = True) -> Order:
+    def packed(cls, spec: LoadSpec, generator: Generator) -> Order:
         scripts = {spec.script, *(target.script for target in spec.targets)}
-        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, version, observed)
+        return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator)
 
     def unpacked(self, folder: Path) -> LoadSpec:
         """Write the scripts into a folder of this host; return the load with their paths there."""
@@ -82,7 +80,7 @@ class Order:
         return dataclasses.replace(self.spec, script=places.get(self.spec.script), targets=tuple(targets))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Part:
     """The result of one generator: its record, the start of its window by its own clock, and its files by name."""
 
@@ -91,12 +89,11 @@ class Part:
     files: dict[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
     """A place for a generator on this host, whose clock, telemetry and stall witness are those of the server."""
 
     name: str
-    generator: Generator | None = None
 
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         """Return an empty record: round trips to the servers are measured from other hosts only."""
@@ -108,31 +105,29 @@ class LocalSeat:
 
     def send(self, order: Order, halted: threading.Event) -> Part:
         """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError if the host is gone."""
-        assert self.generator is not None, "the sender says which"
-        return send_share(order, self.generator, self.name, halted.is_set)
+        return send_share(order, order.generator, self.name, halted.is_set, observed=False)
 
 
-def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool]) -> Part:
+def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
     """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
-    if generator.version != order.version:
-        cause = f"its generator has version {generator.version}, not {order.version} as the server's host"
+    if generator.version != order.generator.version:
+        cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
     with tempfile.TemporaryDirectory(prefix="lab-share-") as scratch:
         folder = StepFolder(Path(scratch))
         spec = order.unpacked(folder.path)
         scripts = {path.name for path in folder.path.iterdir()}
-        watching = stalls_watched(folder.stalls) if order.observed else nullcontext(list[WitnessRecord]())
-        before = segments()
-        with closing(Telemetry(folder.telemetry, ())) as telemetry, watching as watched:
+        watching = stalls_watched(folder.stalls) if observed else nullcontext(list[WitnessRecord]())
+        before = tcp_counters()
+        with telemetry(folder.telemetry, ()) as sample_usage, watching as watched:
 
             def tick(pid: int, _elapsed_s: float) -> bool:
-                if order.observed:
-                    telemetry.sample(pid)
+                if observed:
+                    sample_usage(pid)
                 return not halted()
 
             outcome = run_load(generator, spec, folder, tick=tick)
-        sent, repeated = (None if now is None or then is None else now - then
-                          for now, then in zip(segments(), before, strict=True))  # fmt: skip
+        gained = {name: count - before[name] for name, count in tcp_counters().items() if name in before}
         if not folder.load_json.exists():
             raise MeasureError(host, "its generator was stopped before it began", "see what stopped it")
         report = json.loads(folder.load_json.read_text(encoding="utf-8"))
@@ -142,119 +137,85 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
             offered_rps=report["offered_rps"],
             completed=report["requests"]["completed"],
             verdict=report["generator"]["verdict"],
-            network=NetworkRecord(sent_segments=sent, repeated_segments=repeated),
-            machine=machine.facts() if order.observed else {},
+            network=NetworkRecord(sent_segments=gained.get("OutSegs"), repeated_segments=gained.get("RetransSegs")),
+            machine=machine.facts() if observed else {},
             witness=watched[0] if watched else None,
         )
         paths = [path for path in folder.path.iterdir() if path.is_file() and path.name not in scripts]
         return Part(record, int(report["start_unix_us"]), {path.name: path.read_bytes() for path in paths})
 
 
-def round_trips(urls: Sequence[str], connects: int = CONNECTS) -> NetworkRecord:
+def round_trips(urls: Sequence[str]) -> NetworkRecord:
     """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
-    taken_us, failed = [], 0
-    for url in dict.fromkeys(urls):
-        address = urlsplit(url)
-        port = address.port or _PORTS.get(address.scheme, 80)
-        for _ in range(connects):
-            begin_ns = time.monotonic_ns()
-            try:
-                socket.create_connection((str(address.hostname), port), CONNECT_TIMEOUT_S).close()
-            except OSError:
-                failed += 1
+    taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
+    for server in servers:
+        port = server.port or (443 if server.scheme == "https" else 80)
+        for _ in range(CONNECTS):
+            with suppress(OSError):
+                begin_ns = time.monotonic_ns()
+                socket.create_connection((str(server.hostname), port), CONNECT_TIMEOUT_S).close()
+                taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
+    return NetworkRecord(round_trips_us=tuple(taken_us), failed=CONNECTS * len(servers) - len(taken_us))
+
+
+def send_shared(
+    seats: Sequence[Seat],
+    generator: Generator,
+    spec: LoadSpec,
+    folder: StepFolder,
+    *,
+    tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+) -> LoadOutcome:
+    """Send a load by the generators of all seats, a fill from here alone; merge their files. Raises MeasureError."""
+    if spec.rate_rps is None and spec.requests is not None:
+        return run_load(generator, spec, folder, tick=tick)
+    if generator.name != "truepace":
+        raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
+    urls = [target.url for target in spec.targets] or [spec.url]
+    looked = [seat.look(urls) for seat in seats]
+    shares = list(_shares(spec, len(seats)))
+    for lead_s in LEADS_S:
+        clocks = [seat.clock() for seat in seats]
+        began_ns = time.time_ns()
+        start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
+        orders = list[Order]()
+        for share, clock, seat in zip(shares, clocks, seats, strict=True):
+            cpus = spec.cpus if isinstance(seat, LocalSeat) else None
+            own = dataclasses.replace(share, start_unix_ns=start_ns + round(clock.offset_us * 1e3), cpus=cpus)
+            orders.append(Order.packed(own, generator))
+        try:
+            parts, stopped = _sent(seats, orders, tick)
+        except MeasureError as refusal:
+            if _AGAIN.search(refusal.cause) and lead_s != LEADS_S[-1]:
                 continue
-            taken_us.append((time.monotonic_ns() - begin_ns) / 1e3)
-    return NetworkRecord(round_trips_us=tuple(taken_us), failed=failed)
-
-
-def segments() -> tuple[int | None, int | None]:
-    """Return the numbers of TCP segments that this host has sent and sent again; None without counters in /proc."""
-    with suppress(OSError):
-        counters = parse_counters(Path("/proc/self/net/snmp").read_text(encoding="ascii"))
-        return counters.get("OutSegs"), counters.get("RetransSegs")
-    return None, None
-
-
-class SharedSender:
-    """A replacement of `run_load` that shares each load among several seats; a fill is sent from this host alone."""
-
-    def __init__(self, seats: Sequence[Seat]) -> None:
-        self.seats = tuple(seats)
-
-    def __call__(
-        self,
-        generator: Generator,
-        spec: LoadSpec,
-        folder: StepFolder,
-        *,
-        tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
-    ) -> LoadOutcome:
-        """Send a load; merge the generators' files into `folder`. Raises MeasureError, or LostHostError for a host."""
-        if spec.rate_rps is None and spec.requests is not None:
-            return run_load(generator, spec, folder, tick=tick)
-        if generator.name != "truepace":
-            raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
-        seats = [dataclasses.replace(seat, generator=generator) if isinstance(seat, LocalSeat) else seat
-                 for seat in self.seats]  # fmt: skip
-        urls = [target.url for target in spec.targets] or [spec.url]
-        looked = [seat.look(urls) for seat in seats]
-        shares = list(_shares(spec, len(seats)))
-        for lead_s in LEADS_S:
-            clocks = [seat.clock() for seat in seats]
-            began_ns = time.time_ns()
-            start_ns = began_ns + int((lead_s + spec.connections * LEAD_A_CONNECTION_S) * 1e9)
-            orders = [
-                Order.packed(
-                    dataclasses.replace(
-                        share,
-                        start_unix_ns=start_ns + round(clock.offset_us * 1e3),
-                        cpus=spec.cpus if isinstance(seat, LocalSeat) else None,
-                    ),
-                    generator.version,
-                    observed=not isinstance(seat, LocalSeat),
-                )
-                for share, clock, seat in zip(shares, clocks, seats, strict=True)
-            ]
-            try:
-                parts, stopped = _sent(seats, orders, tick)
-            except MeasureError as refusal:
-                if _AGAIN.search(refusal.cause) and lead_s != LEADS_S[-1]:
-                    continue
-                raise
-            break
-        ended_ns = time.time_ns()
-        start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
-        later = [seat.clock() for seat in seats]
-        records, folders = list[ShareRecord](), list[StepFolder]()
-        for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
-            own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
-            _write(part, clock, own_folder)
-            folders.append(own_folder)
-            set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
-            known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
-            round_trips_us, failed = network.round_trips_us, network.failed
-            own = replace(
-                part.record,
-                folder=own_folder.path.name,
-                stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
-                began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
-                clock=known,
-                network=replace(part.record.network, round_trips_us=round_trips_us, failed=failed),
-            )
-            records.append(own)
-        from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
-
-        merge(folders, folder, start_us)
-        used_s = [record.generator.cpu_s for record in records]
-        return LoadOutcome(
-            records[0].generator.command,
-            max(record.generator.exit_code or 0 for record in records),
-            began_ns // 1000,
-            ended_ns // 1000,
-            stopped,
-            None if None in used_s else sum(filter(None, used_s)),
-            tuple(records),
+            raise
+        break
+    ended_ns = time.time_ns()
+    start_us = round(start_ns / 1e3 + spec.warmup_s * 1e6)
+    later = [seat.clock() for seat in seats]
+    records, folders = list[ShareRecord](), list[StepFolder]()
+    for place, (part, clock, after, network) in enumerate(zip(parts, clocks, later, looked, strict=True), start=1):
+        own_folder = StepFolder(folder.shares / f"{place}-{_NO_NAME.sub('_', part.record.host)}")
+        _write(part, clock, own_folder)
+        folders.append(own_folder)
+        set_us = stepped_us(clock, after, (ended_ns - began_ns) / 1e9)
+        known = None if isinstance(seats[place - 1], LocalSeat) else replace(clock, stepped_us=set_us)
+        record = replace(
+            part.record,
+            folder=own_folder.path.name,
+            stalled_ms=_stalled_ms(own_folder, start_us, spec.duration_s),
+            began_us=float(part.start_unix_us - round(clock.offset_us) - start_us),
+            clock=known,
+            network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
         )
+        records.append(record)
+    from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
+
+    merge(folders, folder, start_us)
+    command, used_s = records[0].generator.command, [record.generator.cpu_s for record in records]
+    code = max(record.generator.exit_code or 0 for record in records)
+    cpu_s = None if None in used_s else sum(filter(None, used_s))
+    return LoadOutcome(command, code, began_ns // 1000, ended_ns // 1000, stopped, cpu_s, tuple(records))
 
 
 @contextmanager
@@ -264,12 +225,12 @@ def sending(generators: int) -> Iterator[Sender]:
         yield run_load
         return
     if not os.environ.get(SCHEDULER_VARIABLE):
-        yield SharedSender([LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
+        yield partial(send_shared, [LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
         return
     from runners.fleet import workers  # here, because a lab without a fleet needs no dask
 
     with workers.from_environment() as fleet:
-        yield SharedSender(fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
+        yield partial(send_shared, fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
@@ -279,12 +240,8 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
     connections = spec.connections // seats
     for place in range(seats):
-        yield dataclasses.replace(
-            spec,
-            connections=connections,
-            threads=min(spec.threads, connections),
-            share=(place + 1, seats) if spec.rate_rps is not None and seats > 1 else None,
-        )
+        share = (place + 1, seats) if spec.rate_rps is not None and seats > 1 else None
+        yield dataclasses.replace(spec, connections=connections, threads=min(spec.threads, connections), share=share)
 
 
 def _sent(
@@ -336,8 +293,6 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
     """Return how long a host's cores stalled in the window, summed over the cores; None without a log."""
-    if not folder.stalls.exists():
-        return None
     from runners.readers.activity import read_stall_log  # as above
 
     with suppress(ReadError):
@@ -359,23 +314,16 @@ class Exchange(NamedTuple):
     replied_ns: int
     answered_ns: int
 
-    @property
-    def offset_ns(self) -> int:
-        """How far the other clock is ahead of ours, if both ways took the same time."""
-        return (self.received_ns - self.asked_ns + self.replied_ns - self.answered_ns) // 2
-
-    @property
-    def delay_ns(self) -> int:
-        """The time that both ways took together."""
-        return self.answered_ns - self.asked_ns - (self.replied_ns - self.received_ns)
-
 
 def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
-    """Return the record of another host's clock from the exchange with the least delay."""
-    best = min(exchanges, key=lambda exchange: exchange.delay_ns)
+    """Return the record of another host's clock from the exchange with the least delay, of both ways together."""
+    delays_ns = [answered - asked - (replied - received) for asked, received, replied, answered in exchanges]
+    delay_ns = min(delays_ns)
+    asked_ns, received_ns, replied_ns, answered_ns = exchanges[delays_ns.index(delay_ns)]
+    offset_ns = (received_ns - asked_ns + replied_ns - answered_ns) // 2  # if both ways took the same time
     return ClockRecord(
-        offset_us=best.offset_ns / 1e3, uncertainty_us=max(1, (best.delay_ns + 1) // 2) / 1e3,
-        round_trip_us=best.delay_ns / 1e3, exchanges=len(exchanges),
+        offset_us=offset_ns / 1e3, uncertainty_us=max(1, (delay_ns + 1) // 2) / 1e3, round_trip_us=delay_ns / 1e3,
+        exchanges=len(exchanges),
     )  # fmt: skip
 
 

@@ -17,11 +17,11 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
-from distributed import Client, Future, LocalCluster, SpecCluster, Worker, WorkerPlugin
+from distributed import Client, Future, SpecCluster, Worker, WorkerPlugin
 from distributed.deploy import ssh
 
 from runners.errors import LabError, MeasureError, PlanError
@@ -51,13 +51,8 @@ class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
     name = "lab"
 
     def setup(self, worker: Worker) -> None:
-        worker.handlers["lab_clock"] = _clock
+        worker.handlers["lab_clock"] = lambda: [time.time_ns(), time.time_ns()]  # received, replied
         worker.handlers["lab_lease"] = _renew
-
-
-def _clock() -> list[int]:
-    received_ns = time.time_ns()
-    return [received_ns, time.time_ns()]
 
 
 def _renew(lease: str, seconds: float) -> bool:
@@ -140,11 +135,8 @@ class Fleet:
         self._response(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
     def _response(self, host: Host, request: Any, within_s: float = ASK_S) -> Any:
-        async def limited() -> Any:
-            return await asyncio.wait_for(request, within_s)
-
         try:
-            return self.client.sync(limited, callback_timeout=2 * within_s)
+            return self.client.sync(asyncio.wait_for, request, within_s, callback_timeout=2 * within_s)
         except (OSError, TimeoutError, RuntimeError) as error:
             raise lost(host, f"it does not respond ({type(error).__name__})") from error
 
@@ -171,8 +163,7 @@ class Fleet:
                 if time.monotonic() - heard_s > LEASE_S:
                     raise lost(host, f"it has not responded for {LEASE_S:g} s, or the scheduler has not")
             if future.status == "finished":
-                result: _T = future.result(timeout=CONNECT_S)
-                return result
+                return cast(_T, future.result(timeout=CONNECT_S))
             if future.status != "error":
                 raise lost(host, f"its task is {future.status}: the worker or the scheduler has ended")
             failure = future.exception(timeout=CONNECT_S)
@@ -207,14 +198,10 @@ class RemoteSeat:
     fleet: Fleet
     host: Host
 
-    @property
-    def name(self) -> str:
-        return self.host.name
-
     def look(self, urls: Sequence[str]) -> NetworkRecord:
         for url in urls:
             if _is_loopback(urlsplit(url).hostname) and not _is_loopback(self.host.ip):
-                cause = f"its server listens on the loopback, where host {self.name} can't reach it"
+                cause = f"its server listens on the loopback, where host {self.host.name} can't reach it"
                 raise PlanError(url, cause, "give --listen ADDRESS, and write {host} for it in a target.yaml")
         return self.fleet.run_on(self.host, GENERATOR, threading.Event(), _look, tuple(urls))
 
@@ -239,10 +226,11 @@ def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
     """Send a share of a load, on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
-    return shares.send_share(order, Truepace(tool.path, tool.version), host, lambda: lease_over(lease, began))
+    generator = Truepace(tool.path, tool.version)
+    return shares.send_share(order, generator, host, lambda: lease_over(lease, began), observed=True)
 
 
-def _quiet(tls: Tls | None = None) -> contextlib.ExitStack:
+def quiet(tls: Tls | None) -> contextlib.ExitStack:
     """Set dask up without retries, and with the files of `tls`, until the returned stack is closed."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
@@ -262,38 +250,20 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
     """Return the fleet of a scheduler that runs already. Raises PlanError if it does not respond."""
     if scheduler.startswith("tls://") and tls is None:
         raise PlanError(scheduler, "its certificates are not named", "give --tls CA CERT KEY")
-    stack = _quiet(tls)
     try:
-        client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
+        with quiet(tls) as stack:
+            client = stack.enter_context(Client(scheduler, timeout=CONNECT_S, set_as_default=False))
+            return Fleet(client, tls, stack.pop_all())
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:
-        stack.close()
         cause = f"it does not respond ({error})"
         raise PlanError(f"scheduler {scheduler}", cause, "start it, or check address and TLS") from error
-    stack.enter_context(client)
-    return Fleet(client, tls, stack)
-
-
-def local(hosts: int, tls: Tls | None = None, processes: bool = True) -> Fleet:
-    """Return a fleet of workers on this machine, on its loopback: for tests."""
-    stack = _quiet(tls)
-    cluster = stack.enter_context(
-        LocalCluster(
-            n_workers=hosts, threads_per_worker=THREADS, processes=processes, host="127.0.0.1", resources=SLOTS,
-            protocol="tls://" if tls else "tcp://", memory_limit=0, dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0", "dashboard": False},
-        )
-    )  # fmt: skip
-    client = stack.enter_context(Client(cluster, set_as_default=False))
-    return Fleet(client, tls, stack)
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
-    """Start a scheduler on the first host and workers on all, over SSH; they listen on their own addresses alone.
+    """Start a scheduler on the first host and workers on all by SSH, on their own addresses alone. Raises PlanError.
 
     The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
-    Raises PlanError if a host can't be reached.
     """
-    stack = _quiet(tls)
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
     reached = {"connect_options": dict(connect or {}), "remote_python": f"{python} -m {supervisor.__name__}"}
@@ -307,15 +277,16 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     workers = {
         host: started(host, ssh.Worker, {"name": host, **slots}, worker_class="distributed.Nanny") for host in hosts
     }
+    stack = quiet(tls)
     try:
-        cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
-        client = stack.enter_context(Client(cluster, set_as_default=False))
+        with stack:
+            cluster = stack.enter_context(SpecCluster(workers, scheduler, name="lab"))
+            client = stack.enter_context(Client(cluster, set_as_default=False))
+            return Fleet(client, tls, stack.pop_all())
     except Exception as error:  # asyncssh, the system and dask have errors of their own
-        stack.close()
         cause = f"they can't be started ({type(error).__name__}: {error})"
         remedy = "see whether `ssh HOST lab doctor` works for each"
         raise PlanError(f"hosts {', '.join(hosts)}", cause, remedy) from error
-    return Fleet(client, tls, stack)
 
 
 def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None, no_tls: bool) -> Fleet:

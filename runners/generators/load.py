@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Protocol
 
 from runners.design.load import WRK2_CALIBRATION_A_CONNECTION_S, WRK2_CALIBRATION_S
 from runners.errors import MeasureError
@@ -16,12 +15,10 @@ from runners.process.supervisor import pinned, start
 from runners.storage.schema import ShareRecord
 from runners.storage.step_folder import StepFolder
 from runners.toolchain.build import Workshop
-from runners.toolchain.tools import shown
+from runners.toolchain.tools import Tool, shown
 
 TICK_S = 1.0
 _USAGE, _COULD_NOT_RUN, INTERRUPTED = 1, 2, 130
-#: Exit code of truepace after a load that came to its end although requests failed or were never sent.
-FELL_SHORT = 4
 _FINISH_S = 10.0
 
 
@@ -67,15 +64,19 @@ class LoadSpec:
     cpus: tuple[int, ...] | None = None
 
 
-class Generator(Protocol):
+@dataclass(frozen=True, slots=True)
+class Generator:
     """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError for unfit loads."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-    def lead_s(self, spec: LoadSpec) -> float: ...
-    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]: ...
+    path: Path
+    version: str
+    name: str
+
+    def lead_s(self, spec: LoadSpec) -> float:
+        return spec.warmup_s
+
+    def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +180,13 @@ def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Truepace:
+class Truepace(Generator):
     """The lab's own generator."""
 
-    path: Path
-    version: str
     name: str = "truepace"
-
-    def lead_s(self, spec: LoadSpec) -> float:
-        return spec.warmup_s
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         rates = spec.parts_rps or ((spec.rate_rps,) if spec.rate_rps is not None else ())
-        rate = ["-R", ",".join(map(digits, rates))] if rates else []
-        warmup = ["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []
-        count = ["-n", str(spec.requests)] if spec.requests is not None else []
-        share = ["--share", "{}/{}".format(*spec.share)] if spec.share else []
-        begin = ["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []
-        log = ["--requests-log", shown(folder.requests)] if spec.log_requests else []
         shared = list[str]()
         for target in spec.targets:
             script = f",script={shown(target.script)}" if target.script is not None else ""
@@ -206,13 +196,13 @@ class Truepace:
         return [
             shown(self.path),
             *("-t", str(spec.threads), "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
-            *rate,
-            *warmup,
-            *count,
-            *share,
-            *begin,
+            *(["-R", ",".join(map(digits, rates))] if rates else []),
+            *(["--warmup", f"{digits(spec.warmup_s)}s"] if spec.warmup_s else []),
+            *(["-n", str(spec.requests)] if spec.requests is not None else []),
+            *(["--share", "{}/{}".format(*spec.share)] if spec.share else []),
+            *(["--start-at", str(spec.start_unix_ns)] if spec.start_unix_ns is not None else []),
             *arguments,
-            *log,
+            *(["--requests-log", shown(folder.requests)] if spec.log_requests else []),
             *("-L", "--summary", "--json", shown(folder.load_json), "--hlog", shown(folder.hlog)),
             *([] if shared else [spec.url]),
             *_arguments(spec),
@@ -220,11 +210,9 @@ class Truepace:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrk2:
+class Wrk2(Generator):
     """wrk2. It takes whole seconds and whole rates, and calibrates itself before it records."""
 
-    path: Path
-    version: str
     name: str = "wrk2"
 
     def lead_s(self, spec: LoadSpec) -> float:
@@ -239,11 +227,9 @@ class Wrk2:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrk:
+class Wrk(Generator):
     """The closed-loop wrk. It has no rate, takes whole seconds, and records from the first request on."""
 
-    path: Path
-    version: str
     name: str = "wrk"
 
     def lead_s(self, spec: LoadSpec) -> float:
@@ -258,15 +244,8 @@ class Wrk:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Generator):
     """The crate's reference clients: one fixed GET at a constant rate, `blocking` on one connection or `epoll`."""
-
-    path: Path
-    version: str
-    name: Literal["blocking", "epoll"]
-
-    def lead_s(self, spec: LoadSpec) -> float:
-        return spec.warmup_s
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
@@ -277,22 +256,18 @@ class Reference:
             (spec.threads != 1, "it has one thread"),
             (self.name == "blocking" and spec.connections != 1, "it has one connection"),
         )
-        rate_rps = spec.rate_rps or 0.0  # a load without a rate was refused above
         return [
             shown(self.path),
             *("--kind", self.name, "-c", str(spec.connections), "-d", f"{digits(spec.duration_s)}s"),
-            *("-R", digits(rate_rps), "--warmup", f"{digits(spec.warmup_s)}s"),
+            *("-R", digits(spec.rate_rps or 0.0), "--warmup", f"{digits(spec.warmup_s)}s"),  # 0 was refused above
             spec.url,
         ]
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
     """Return the generators of a workshop by name: the reference clients, truepace, then the others."""
-    generators: dict[str, Generator] = {}
-    if (reference := shop.reference) is not None:
-        generators |= {kind: Reference(reference.path, reference.version, kind) for kind in ("blocking", "epoll")}
-    for kind, tool in ((Truepace, shop.truepace), (Wrk2, shop.wrk2), (Wrk, shop.wrk)):
-        if tool is not None:
-            generator = kind(tool.path, tool.version)
-            generators[generator.name] = generator
-    return generators
+    ways: list[tuple[type[Generator], str, Tool | None]] = [
+        *((Reference, name, shop.reference) for name in ("blocking", "epoll")),
+        *((Truepace, "truepace", shop.truepace), (Wrk2, "wrk2", shop.wrk2), (Wrk, "wrk", shop.wrk)),
+    ]
+    return {name: kind(tool.path, tool.version, name) for kind, name, tool in ways if tool is not None}

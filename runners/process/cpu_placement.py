@@ -27,10 +27,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads run on every core that this process may use, while the body runs.
-
-    `await_s`: how long to wait until a process that has just begun has such threads. Other threads stay pinned.
-    """
+    """Let a process's compiler threads run on all cores while the body runs; first await them for up to `await_s`."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)
@@ -46,42 +43,32 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
             _pin(pid, os.sched_getaffinity(pid))
 
 
-def compilers(pid: int) -> Iterator[Path]:
-    """Yield the compiler threads of a process, as folders below /proc. Raises OSError without such a process."""
+def _pin(pid: int, cpus: Iterable[int]) -> int:
+    """Bind a process's compiler threads to cores; return their number. Raises OSError without such a process."""
+    bound = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
             if COMPILER.match((thread / "comm").read_text(encoding="ascii", errors="replace")):
-                yield thread
-
-
-def _pin(pid: int, cpus: Iterable[int]) -> int:
-    """Bind a process's compiler threads to cores; return their number."""
-    bound = 0
-    for thread in compilers(pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.sched_setaffinity(int(thread.name), cpus)
-            bound += 1
+                os.sched_setaffinity(int(thread.name), cpus)
+                bound += 1
     return bound
 
 
-ROOT = Path("/sys/fs/cgroup")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii")
-    except OSError:
-        return ""
+def proc_text(path: Path | str) -> str:
+    """Return the text of a file of the kernel's, "" if it can't be read."""
+    with contextlib.suppress(OSError):
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    return ""
 
 
 @contextlib.contextmanager
-def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> Iterator[str]:
+def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
 
     `servers`: pids by server name. Afterwards the processes are where they were, and the groups are gone.
     """
     folder, weight, usual = root / "cpu", "cpu.shares", "1024"
-    if "cpu" in _text(root / "cgroup.subtree_control").split():
+    if "cpu" in proc_text(root / "cgroup.subtree_control").split():
         folder, weight, usual = root, "cpu.weight", "100"
     elif not (folder / weight).exists():
         yield "the kernel has no CPU groups here (no cgroup controller 'cpu')"
@@ -99,7 +86,6 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
         _remove(folder, made)
-        made = []
     try:
         yield note
     finally:
@@ -109,7 +95,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = ROOT) -> I
 def _remove(folder: Path, groups: list[Path]) -> None:
     """Move the processes of the groups into the parent group `folder`, and remove the groups."""
     for group in groups:
-        for pid in _text(group / "cgroup.procs").split():
+        for pid in proc_text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 (folder / "cgroup.procs").write_text(pid, encoding="ascii")
         with contextlib.suppress(OSError):

@@ -26,25 +26,15 @@ _STREAMS = 3  # standard input, output and error
 _ORPHANED_GRACE_S = 1.0  # once the lab is gone
 
 
-def _prctl(option: int, value: int) -> None:
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
 def _own_group_and_die_with_guard() -> None:
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # a lab in the background of a shell ignores it; the child must not
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _signal_group(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
-
-
-def _received(lab: socket.socket) -> bytes:
-    with contextlib.suppress(ConnectionResetError):
-        return lab.recv(256)
-    return b""
 
 
 def _kill_orphans() -> None:
@@ -66,7 +56,7 @@ def _guard(lab: socket.socket) -> None:
     grace_s, stop_signal = float(order["grace_s"]), signal.Signals[order["stop_signal"]]
     if select.select([lab], [], [], 0)[0]:
         return  # the lab is gone already
-    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -88,7 +78,10 @@ def _guard(lab: socket.socket) -> None:
         asked = wake_read in ready and signal.SIGTERM in os.read(wake_read, 4096)
         if lab in ready:
             asked = True
-            if not _received(lab):
+            received = b""
+            with contextlib.suppress(ConnectionResetError):
+                received = lab.recv(256)
+            if not received:
                 watched.remove(lab)
                 grace_s = min(grace_s, _ORPHANED_GRACE_S)
                 deadline = None  # it may have been asked to stop before, with more time
@@ -112,10 +105,9 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel collects the guards
     lab = socket.socket(fileno=descriptor)
     while True:
-        try:
+        files: list[int] = []
+        with contextlib.suppress(ConnectionResetError):
             _, files, _, _ = socket.recv_fds(lab, 1, 1 + _STREAMS)
-        except ConnectionResetError:
-            return
         if not files:
             return
         if os.fork() == 0:

@@ -35,10 +35,9 @@ _START_TIMEOUT_S = 10.0
 class Guards:
     """The program that forks a guard for every child. It starts with the first child and ends with this process."""
 
-    def __init__(self) -> None:
-        self._starting = threading.Lock()
-        self._program: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
+    _starting = threading.Lock()
+    _program: subprocess.Popen[bytes] | None = None
+    _socket: socket.socket | None = None
 
     def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
         """Fork a guard that holds one end of a socket pair and a child's standard input, output and error."""
@@ -188,15 +187,10 @@ def start(
     return Child(command, lab_end, reading)
 
 
-def finished(
-    command: Sequence[str], timeout_s: float | None = None, env: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run `command` under a guard to its end, in the current folder; return its exit code and its output.
-
-    Raises ToolError if it can't be started, subprocess.TimeoutExpired if it takes longer than `timeout_s`.
-    """
+def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command under a guard in the current folder; return code and output. Raises ToolError, TimeoutExpired."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        child = start(command, stdout=out, stderr=err, env=env, directory=Path.cwd())
+        child = start(command, stdout=out, stderr=err, directory=Path.cwd())
         try:
             code = child.wait(timeout_s)
         finally:
@@ -234,9 +228,7 @@ def free_port(count: int = 1) -> int:
 
 
 def _free(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, port))
+    with contextlib.suppress(OSError), socket.create_server((HOST, port)):
         return True
     return False
 
@@ -271,21 +263,16 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
     waiting = list(roots)
     while waiting:
         pid = waiting.pop(0)
-        if pid not in pids and psutil.pid_exists(pid):
-            pids[pid] = None
-            waiting += _children(pid)
+        if pid in pids or not psutil.pid_exists(pid):
+            continue
+        pids[pid] = None
+        try:  # the kernel lists the children of each thread; psutil looks at all processes
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                waiting += map(int, (thread / "children").read_text(encoding="ascii").split())
+        except OSError:  # a thread has ended meanwhile, or the kernel has no such list
+            with contextlib.suppress(psutil.Error):
+                waiting += [child.pid for child in psutil.Process(pid).children()]
     return tuple(pids)
-
-
-def _children(pid: int) -> list[int]:
-    """Return the children of a process from the kernel's list for each of its threads, not from all processes."""
-    try:
-        lists = [thread / "children" for thread in Path(f"/proc/{pid}/task").iterdir()]
-        return [int(child) for path in lists for child in path.read_text(encoding="ascii").split()]
-    except OSError:  # a thread has ended meanwhile, or the kernel has no such list
-        with contextlib.suppress(psutil.Error):
-            return [child.pid for child in psutil.Process(pid).children()]
-        return []
 
 
 class ProcessClock:

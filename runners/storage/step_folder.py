@@ -39,13 +39,13 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor in the class of a folder: gives the path of a file or folder inside, whether or not that exists."""
+    """A descriptor: the path of a file or folder, there or not, inside the folder that the attribute `of` holds."""
 
-    def __init__(self, name: str, content: str = "") -> None:
-        self._name, self.content = name, content
+    def __init__(self, name: str, content: str = "", of: str = "path") -> None:
+        self._name, self.content, self._of = name, content, of
 
-    def __get__(self, folder: Any, _class: type | None = None) -> Path:
-        return Path(folder.path, self._name)
+    def __get__(self, owner: Any, _class: type | None = None) -> Path:
+        return Path(getattr(owner, self._of), self._name)
 
 
 @dataclass(frozen=True, slots=True)

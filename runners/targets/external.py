@@ -32,19 +32,15 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it.
-
-    `pprof_url`: the URL of a Go server's own profile; else empty.
-    """
+    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it."""
 
     child: Child | None = None
-    command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
 
     def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
         self.file, self.folder, self.engine = file, folder, engine
         self.subject, self.url, self.data = name or file.name, file.base_url, file.data
-        self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""
+        self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""  # a Go server's own profile
         self.log = folder / "server.log"
 
     @property
@@ -79,7 +75,8 @@ class RunningTarget:
         unstarted = () if self.child else ("processor time and memory of its processes", "its output")
         left_out = ("log of a JVM", "counters of a store", *unstarted)
         categories = {str(name): patterns for name, patterns in self.file.target.categories.items()}
-        return ServerRecord(command=self.command, cpus=self.cpus, left_out=left_out, categories=categories)
+        command = self.child.command if self.child else ()
+        return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
         """Stop the server and all that it started, unless the lab found it running. May be called twice."""
@@ -98,8 +95,7 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus`: the server's cores unless the description names some. `name`: for reports, by default as in the description.
-    Raises PlanError if the description can't be followed, ServerError with the server's last lines if it is not ready.
+    `cpus`: the server's cores unless the description names some. Raises PlanError, ServerError with its last lines.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -113,12 +109,12 @@ def launch(
         require_directory(file)
         require_free(file)
         _empty(file)
-        running.command = tuple(pinned(target.command, own))
+        command = pinned(target.command, own)
         running.cpus = tuple(own) if own else None
         with running.log.open("wb") as log:
             streams: dict[str, Any] = {"stdout": log, "stderr": log, "stop_signal": target.stop_signal}
             try:
-                running.child = start(running.command, env=environment, directory=file.directory, **streams)
+                running.child = start(command, env=environment, directory=file.directory, **streams)
             except ToolError as error:
                 raise PlanError(f"{file.path}, key command", f"{error.thing} {error.cause}", error.remedy) from error
     try:
@@ -179,11 +175,9 @@ def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
     timeout_s = ready.timeout_s if ready else _START_S if running.child else _RUNNING_S
     deadline = time.monotonic() + timeout_s
-    while running.alive():
+    while running.alive() and time.monotonic() < deadline:
         if _ready(running):
             return
-        if time.monotonic() >= deadline:
-            break
         time.sleep(_LOOK_S)
     code = running.exit_code()
     cause = f"not ready in {timeout_s:g} s" if code is None else f"ended at its start with exit code {code}"
@@ -194,7 +188,7 @@ def _await_ready(running: RunningTarget) -> None:
         wanted = f"a line with {ready.line!r}" if ready.line else f"port {ready.port}"
     if running.child is None:
         raise ServerError(f"target {file.name}", f"{cause}: {wanted}", "start it, then run again")
-    remedy = f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.command)}"
+    remedy = f"correct what they name, or `ready` in {file.path}; the command was: {shlex.join(running.child.command)}"
     raise ServerError(f"target {file.name}", f"{cause} ({wanted}); its last lines:\n{log_tail(running.log)}", remedy)
 
 
@@ -205,33 +199,27 @@ def _ready(running: RunningTarget) -> bool:
             return ready.line in running.log.read_text(encoding="utf-8", errors="replace")
         return False
     if ready and ready.url:
-        # certificates are not checked, as the generator does not either: a server under test often signs its own
-        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S, verify=False) as http:
+        with contextlib.suppress(httpx.HTTPError), client(QUESTION_S) as http:
             return http.get(running.url + ready.url, headers=resolved(file.target.headers)).status_code == ready.status
         return False
     return is_open(file, ready.port if ready else None)
 
 
 _TIMEOUT_S = 300.0
-_SHORT = 9
 _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documentation, not the server
 
 
 def content_hash(file: TargetFile) -> str:
-    """Return the SHA-256 of a target's description, scripts, bodies and program.
-
-    The program is the files that the command names; with a `build`, all files in the directory that git tracks.
-    """
+    """Return the SHA-256 of a target's description, scripts, bodies and program."""
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
     paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
-    names: Sequence[str] = target.command or ()
-    if target.build:
-        try:
+    names: Sequence[str] = target.command or ()  # some are files
+    if target.build:  # then the program is every file in the directory that git tracks
+        names = ()
+        with contextlib.suppress(LabError):  # outside of a repository
             tracked = _git(str(file.directory), "-C", str(file.directory), "ls-files", "-z").split("\0")
-        except LabError:  # outside of a repository
-            tracked = []
-        names = [name for name in tracked if name and Path(name).suffix not in _DESCRIPTIONS]
+            names = [name for name in tracked if name and Path(name).suffix not in _DESCRIPTIONS]
     paths += [file.directory / name for name in names]
     for path in paths:
         with contextlib.suppress(OSError, ValueError):  # an argument that is no file
@@ -244,8 +232,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    The present description is used, so that both versions are started and loaded alike. Raises PlanError if there is no
-    such revision, or if the server lies outside of the repository.
+    The present description is used, so that both versions are started and loaded alike. Raises PlanError.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))
@@ -254,7 +241,7 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
     if not file.directory.is_relative_to(top) or Path(file.target.directory).is_absolute():
         cause = f"the server's directory is not given from within the repository {top}"
         raise PlanError(f"{file.path}, key directory", cause, "write it relative to the file")
-    tree = folder.resolve() / f"{file.name[:28]}-{commit[:_SHORT]}"
+    tree = folder.resolve() / f"{file.name[:28]}-{commit[:9]}"
     _remove(where, top, tree)
     tree.parent.mkdir(parents=True, exist_ok=True)
     _git(where, "-C", str(top), "worktree", "add", "--quiet", "--detach", str(tree), commit)
@@ -264,21 +251,16 @@ def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[Targe
             raise PlanError(where, f"it has no folder {file.directory.relative_to(top)}", "name a later revision")
         own.mkdir(parents=True, exist_ok=True)
         path = own / file.path.name
-        path.write_bytes(msgspec.yaml.encode(_described(file, tree.name)))
+        given = msgspec.to_builtins(file.target) | {"name": tree.name}
+        described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
+        for workload in described["workloads"].values():
+            for key in ("script", "body_file"):
+                if workload.get(key):  # relative to the present description
+                    workload[key] = str((file.path.parent / workload[key]).resolve())
+        path.write_bytes(msgspec.yaml.encode(described))
         yield read_target(path)
     finally:
         _remove(where, top, tree)
-
-
-def _described(file: TargetFile, name: str) -> dict[str, Any]:
-    """Return the present description under another name, with absolute paths of its scripts and bodies."""
-    given = msgspec.to_builtins(file.target) | {"name": name}
-    described: dict[str, Any] = {key: value for key, value in given.items() if value not in (None, [], {}, ())}
-    for workload in described["workloads"].values():
-        for key in ("script", "body_file"):
-            if workload.get(key):
-                workload[key] = str((file.path.parent / workload[key]).resolve())
-    return described
 
 
 def _remove(where: str, top: Path, tree: Path) -> None:

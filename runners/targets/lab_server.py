@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from runners.errors import MeasureError, ServerError
 from runners.process.cpu_placement import compiling_anywhere
 from runners.process.supervisor import HOST, Child, pinned, start
 from runners.storage.schema import ServerRecord
-from runners.targets.base import EXIT_CODE_S, Target, client, death_of, log_tail
+from runners.storage.step_folder import Inside
+from runners.targets.base import EXIT_CODE_S, client, death_of, log_tail
 from runners.toolchain.tools import shown
 
 READY_TIMEOUT_S = 60.0
@@ -35,18 +35,14 @@ PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:
 
 #: Without these flags JDK 25 warns of one-nio in the server's log; an older JDK, of other servers, would not start.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
-ONE_NIO_CLASSES = "lab.server."
 
 MAIN = "lab.server.Main"
 CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default.
-
-    `subject` is the server's name in reports, by default its engine. `listen` is the address on which it listens.
-    """
+    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default."""
 
     java: Path
     class_path: Path
@@ -60,25 +56,16 @@ class ServerSpec:
     main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
-    subject: str = ""
+    subject: str = ""  # the name in reports, by default the engine
     listen: str = "127.0.0.1"
 
-    @property
-    def gc_log(self) -> Path:
-        return self.folder / "gc.log"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "server.log"
-
-    @property
-    def temporary(self) -> Path:
-        """The JVM's folder for temporary files, which a killed one leaves behind."""
-        return self.folder / "tmp"
+    gc_log = Inside("gc.log", of="folder")
+    log = Inside("server.log", of="folder")
+    temporary = Inside("tmp", "The JVM's temporary files, which a killed one leaves behind.", of="folder")
 
     def jvm_flags(self) -> list[str]:
         return [
-            f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith(ONE_NIO_CLASSES) else ()), *PROFILABLE,
+            f"-Xmx{self.heap_mb}m", *(ONE_NIO if self.main_class.startswith("lab.server.") else ()), *PROFILABLE,
             f"-Xlog:gc,safepoint:file={shown(self.gc_log)}:utctime,level,tags:filecount=0", *self.more_jvm_flags,
         ]  # fmt: skip
 
@@ -97,8 +84,8 @@ class ServerSpec:
 class RunningServer:
     """A server of the lab that was ready when the object was made. `ready`: its first line of output, parsed."""
 
-    def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any], command: tuple[str, ...] = ()) -> None:
-        self.spec, self.child, self.ready, self.command = spec, child, ready, command
+    def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any]) -> None:
+        self.spec, self.child, self.ready = spec, child, ready
         self.pid, self.url = int(ready["pid"]), f"http://{spec.listen}:{ready['port']}"
         self.engine, self.subject, self.pids = spec.engine, spec.subject or spec.engine, (self.pid,)
         self.log, self.gc_log, self.data = spec.log, spec.gc_log, spec.data
@@ -114,7 +101,7 @@ class RunningServer:
 
     def record(self) -> ServerRecord:
         cpus, flags = self.spec.cpus or None, tuple(self.spec.jvm_flags())
-        return ServerRecord(command=self.command, cpus=cpus, ready=self.ready, jvm_flags=flags)
+        return ServerRecord(command=self.child.command, cpus=cpus, ready=self.ready, jvm_flags=flags)
 
     def status(self) -> dict[str, Any]:
         if not self.alive():
@@ -136,11 +123,6 @@ class RunningServer:
     def death(self) -> ServerError:
         return death_of(f"server {self.engine} (pid {self.pid})", self.child, self.spec.log)
 
-    def crash(self) -> None:
-        """Kill the server, as a crash would; its data stay."""
-        self.child.kill()
-        shutil.rmtree(self.spec.temporary, ignore_errors=True)
-
     def stop(self) -> int:
         """Stop the server cleanly (SIGTERM, everything flushed); return the exit code. May be called twice."""
         try:
@@ -150,24 +132,15 @@ class RunningServer:
 
 
 def _read_ready_line(child: Child, timeout_s: float) -> bytes:
-    deadline, line = time.monotonic() + timeout_s, b""
-    while not line.endswith(b"\n"):
-        if not select.select([child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            break
-        more = os.read(child.stdout.fileno(), 65536)
-        if not more:
+    deadline, out, line = time.monotonic() + timeout_s, child.stdout.fileno(), b""
+    while not line.endswith(b"\n") and select.select([out], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        if not (more := os.read(out, 65536)):
             break
         line += more
     return line
 
 
-def launch(
-    spec: ServerSpec,
-    command: Sequence[str] | None = None,
-    timeout_s: float = READY_TIMEOUT_S,
-    *,
-    under_load: bool = False,
-) -> RunningServer:
+def launch(spec: ServerSpec, *, under_load: bool = False) -> RunningServer:
     """Start a server and wait until it is ready. Raises ServerError with its last log lines.
 
     Until then the JVM's compiler threads may use every core; with `under_load` they keep to the server's cores.
@@ -176,14 +149,14 @@ def launch(
     spec.data.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(spec.temporary, ignore_errors=True)
     spec.temporary.mkdir()
-    arguments, free = list(command or spec.command()), bool(spec.cpus) and not under_load
+    arguments, free = spec.command(), bool(spec.cpus) and not under_load
     with spec.log.open("wb") as log:
         child = start(arguments, stdout=subprocess.PIPE, stderr=log)
     with contextlib.ExitStack() as failed:
         failed.callback(shutil.rmtree, spec.temporary, ignore_errors=True)
         failed.callback(child.stop)
         with compiling_anywhere(child.pid, COMPILER_TIMEOUT_S) if free else contextlib.nullcontext():
-            line = _read_ready_line(child, timeout_s)
+            line = _read_ready_line(child, READY_TIMEOUT_S)
         ready: Any = None
         with contextlib.suppress(ValueError):
             ready = json.loads(line) if line.endswith(b"\n") else None
@@ -193,24 +166,25 @@ def launch(
             elif line:
                 cause = f"printed {line[:200]!r} where its ready line should be"
             else:
-                cause = f"was not ready after {timeout_s:g} s"
+                cause = f"was not ready after {READY_TIMEOUT_S:g} s"
             child.stop()
             remedy = "correct what they name; the command was: " + shlex.join(arguments)
             raise ServerError(f"server {spec.engine}", f"{cause}; its last lines:\n{log_tail(spec.log)}", remedy)
         failed.pop_all()
-    return RunningServer(spec, child, ready, tuple(arguments))
+    return RunningServer(spec, child, ready)
 
 
 class RunningNodes(RunningServer):
-    """A cluster of processes, loaded and observed at its first node."""
+    """A cluster of processes, its nodes numbered from 0, which is loaded and observed at its first node."""
 
     def __init__(self, nodes: list[RunningServer]) -> None:
-        first = nodes[0]
-        super().__init__(first.spec, first.child, first.ready, first.command)
+        super().__init__(nodes[0].spec, nodes[0].child, nodes[0].ready)
         self.nodes = nodes
 
     def kill(self, place: int) -> None:
-        self.nodes[place].crash()
+        """Kill a node, as a crash would; its data stay."""
+        self.nodes[place].child.kill()
+        shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
         """Start an ended node (not the first one) again on the same port and data. Raises ServerError if that fails."""
@@ -228,13 +202,10 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all.
-
-    The nodes recognise each other's requests by a secret in a file.
-    """
+    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
-    secret = spec.data / "cluster-secret"
+    secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests
     secret.unlink(missing_ok=True)
     secret.touch(0o600)
     secret.write_text(secrets.token_hex(32), encoding="ascii")
@@ -251,20 +222,13 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
     return RunningNodes(nodes)
 
 
-def check_written(subject: str, keys: int, completed: int, refused: int) -> None:
-    """Raise MeasureError unless every request of a fill had a response and no response was an error."""
-    if completed < keys or refused:
-        cause = f"of {keys:,} requests of its fill {completed:,} had a response, {refused:,} of them an error"
-        raise MeasureError(f"target {subject}", cause, "see its log; `fill` in its description says what is sent")
-
-
-def check_filled(server: Target, keys: int) -> None:
+def check_filled(url: str, engine: str, keys: int) -> None:
     """Check that the ids 1, `keys` and about 50 between are in the store. Raises MeasureError for a missing id."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:
-            status = http.get(f"{server.url}/v0/entity?id={key}").status_code
+            status = http.get(f"{url}/v0/entity?id={key}").status_code
             if status != httpx.codes.OK:
                 cause = f"id {key} of 1..{keys} gets status {status} after the fill"
                 remedy = "see the server's log; the store may have refused writes"
-                raise MeasureError(f"store {server.engine}", cause, remedy)
+                raise MeasureError(f"store {engine}", cause, remedy)

@@ -16,14 +16,10 @@ from runners.errors import PlanError, ServerError
 from runners.process.cpu_placement import usable_cpus
 
 QUESTION_S = 2.0
-_PORTS = {"http": 80, "https": 443}
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port.
-
-    The port must be free if the lab starts the server. It must be open if the server runs already and has no `ready`.
-    """
+    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
@@ -34,7 +30,7 @@ def check(file: TargetFile) -> None:
                 raise PlanError(where, f"{path} is not there", "name a file, relative to this one")
     placed = file.placed(0, Path("data"))
     if target.command is None:
-        if target.ready is None and not is_open(placed):
+        if target.ready is None and not is_open(placed):  # with `ready`, it is awaited later
             raise ServerError(f"target {file.name}", f"nothing listens on {target.url}", "start it, then run again")
         return
     environment = {**os.environ, **resolved(target.environment)}
@@ -67,12 +63,10 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):
-            secret = os.environ.get(value.name)
-            if secret is None:
+            if (secret := os.environ.get(value.name)) is None:
+                remedy = f"export {value.name}=… before the lab starts"
                 cause = f"the lab's environment has no variable {value.name}"
-                raise PlanError(
-                    f"{name}: {{from: {value.name}}}", cause, f"export {value.name}=… before the lab starts"
-                )
+                raise PlanError(f"{name}: {{from: {value.name}}}", cause, remedy)
             if not secret.isprintable():
                 raise PlanError(f"variable {value.name}", "it holds a line break", "set it without one")
             value = value.prefix + secret
@@ -92,7 +86,7 @@ def cores_of(file: TargetFile) -> tuple[int, ...]:
 def is_open(file: TargetFile, port: int | None = None) -> bool:
     """Return whether a target's port, or another port of its host, accepts a connection."""
     address = urlsplit(file.target.url)
-    host, own_port = address.hostname or "127.0.0.1", address.port or _PORTS[address.scheme]
+    host, own_port = address.hostname or "127.0.0.1", address.port or (443 if address.scheme == "https" else 80)
     with contextlib.suppress(OSError), socket.create_connection((host, port or own_port), timeout=QUESTION_S):
         return True
     return False

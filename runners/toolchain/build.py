@@ -1,4 +1,4 @@
-"""Builds of the lab's servers and load generator when their sources have changed, and a run's tools."""
+"""Builds of the lab's servers and load generators when their sources have changed, and a run's tools."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,10 @@ _NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|D
 _IGNORED = {"target", ".git", ".jqwik-database"}
 _MAVEN = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
 _CARGO = ("cargo", "install Rust (rustup)")
+WRK2_REPOSITORY = "https://github.com/giltene/wrk2"
+#: The `source_hash` of wrk2's files at tools.WRK2_COMMIT.
+WRK2_SOURCES = "30681dad182b"
+_CC = "install make, a C compiler and the headers of OpenSSL (Debian: apt-get install build-essential libssl-dev)"
 
 Say = Callable[[str], None]
 
@@ -60,12 +65,10 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the `source_hash` of the Python files that can change a measured number: not of reports and tests."""
-
-    def measures(inside: Path) -> bool:
-        return (len(inside.parts) == 1 or inside.parts[0] in MEASURING_ROOMS) and inside.suffix in MEASURING_FILES
-
-    return source_hash(package, measures)
+    """Return the `source_hash` of the lab's files that can change a measured number: not of reports and tests."""
+    return source_hash(
+        package, lambda at: at.suffix in MEASURING_FILES and (at.parent == Path() or at.parts[0] in MEASURING_ROOMS)
+    )
 
 
 def present_loadgen_sources() -> str:
@@ -78,14 +81,13 @@ def git_state() -> dict[str, object]:
     git = shutil.which("git")
     if git is None or not tools.CHECKOUT:
         return {}
-    try:
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
         commit, status = (
             subprocess.run([git, *words], cwd=tools.ROOT, capture_output=True, text=True, check=True).stdout.strip()
             for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
         )
-    except (OSError, subprocess.CalledProcessError):
-        return {}
-    return {"commit": commit, "dirty": bool(status)}
+        return {"commit": commit, "dirty": bool(status)}
+    return {}
 
 
 def run_build(
@@ -133,7 +135,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; first wait until the build of another lab is over."""
+    """Keep other labs from the same build while the body runs; first wait for the end of another lab's build."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -166,10 +168,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java with Maven, unless it is built from the same sources by this JDK; return the sources' hash.
-
-    Raises ToolError if the build fails, or without Maven or sources.
-    """
+    """Build server-java unless this JDK has built the same sources; return the sources' hash. Raises ToolError."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -225,6 +224,53 @@ def build_truepace(say: Say, force: bool = False) -> Path:
     return tools.TRUEPACE
 
 
+def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
+    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError.
+
+    `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone.
+    """
+    log = tools.WRK2.with_suffix(".log")
+    with locked(tools.WRK2.with_suffix(".lock"), say):
+        if force or not tools.WRK2.exists():
+            for tool in ("make", os.environ.get("CC", "cc")):
+                tools.require_tool(tool, _CC)
+            with tempfile.TemporaryDirectory(dir=tools.WRK2.parent, prefix="wrk2-") as name:
+                tree = Path(name) / "tree"
+                _fetch_wrk2(source or WRK2_REPOSITORY, tree, log, say)
+                say("building wrk2")
+                jobs = f"-j{os.cpu_count() or 1}"
+                run_build("wrk2", ["make", jobs], tree, dict(os.environ), f"read {log}; {_CC}", log, say)
+                binary = tree / "wrk"
+                if not tools.is_wrk2(tools.printed(binary)):
+                    raise ToolError("wrk2", "what was built does not run, or is not wrk2", f"read {log}")
+                binary.replace(tools.WRK2)
+    built = tools.find_wrk2()
+    assert built is not None, "it is there, and runs"
+    return built
+
+
+def _fetch_wrk2(source: str, tree: Path, log: Path, say: Say) -> None:
+    """Copy the files of the commit into `tree`. Raises ToolError."""
+    say(f"fetching wrk2 from {source}")
+    path, name = Path(source).expanduser(), f"wrk2 from {source}"
+    elsewhere = (
+        f"with a network run `lab build wrk2`; without one copy a clone of {WRK2_REPOSITORY}, which has its commit "
+        f"{tools.WRK2_COMMIT}, to this machine and run `lab build wrk2 --source` with its path"
+    )
+    if path.is_dir() and not ((path / ".git").exists() or (path / "HEAD").is_file()):
+        shutil.copytree(path, tree)
+    else:
+        git = str(tools.require_tool("git", "install git, or name a copy of the repository's files by --source").path)
+        quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+        repository = str(path.resolve()) if path.exists() else source
+        tree.mkdir()
+        fetch = ("fetch", "--depth", "1", repository, tools.WRK2_COMMIT)
+        for command, *words in (("init",), fetch, ("checkout", "FETCH_HEAD")):
+            run_build(name, [git, command, "--quiet", *words], tree, quiet, elsewhere, log, say)
+    if source_hash(tree) != WRK2_SOURCES:
+        raise ToolError(name, f"it is not as of commit {tools.WRK2_COMMIT[:12]}", elsewhere)
+
+
 @dataclass(frozen=True, slots=True)
 class Workshop:
     """The tools of one run. wrk2 and wrk are None if they were not found.
@@ -240,11 +286,6 @@ class Workshop:
     wrk: tools.Tool | None = None
     reference: tools.Tool | None = None
     profiler_jars: Path | None = None
-
-    @property
-    def jdk(self) -> tools.Jdk:
-        """The JDK of the lab's servers. Raises ToolError if there is none."""
-        return tools.require_jdk() if self.java is None else self.java
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
         """Return the JDK of a feature release (0: the one that the lab uses); None if it is not on this machine."""
@@ -271,7 +312,7 @@ def truepace_tool(path: Path) -> tools.Tool:
     tool = tools.find_tool(str(path))
     if tool is None:
         raise ToolError(str(path), "it does not run", "build it again with `lab build --force`")
-    return tools.Tool("truepace", path, tool.version.split()[-1] if tool.version else "unknown")
+    return tools.Tool(path, tool.version.split()[-1] if tool.version else "unknown")
 
 
 def prepare(
@@ -289,7 +330,7 @@ def prepare(
         raise ToolError("wrk2", "it was not found", remedy)
     truepace = truepace_tool(build_truepace(say, force))
     path = truepace.path.with_name("truepace-reference")
-    reference = tools.Tool(path.name, path, truepace.version) if path.exists() else None
+    reference = tools.Tool(path, truepace.version) if path.exists() else None
     if jdk is None and reference is None:
         jdk = tools.require_jdk()
     sources = build_server(jdk, say, force) if jdk is not None else ""

@@ -114,8 +114,7 @@ def find_jdks() -> list[Jdk]:
 def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
     """Return the JDK in JAVA_HOME if it is new enough, else the newest JDK. Raises ToolError if none is new enough."""
     known = find_jdks() if jdks is None else jdks
-    fit = [jdk for jdk in known if jdk.major >= REQUIRED_JDK]
-    if fit:
+    if fit := [jdk for jdk in known if jdk.major >= REQUIRED_JDK]:
         home = os.environ.get("JAVA_HOME")
         return max(fit, key=lambda jdk: (bool(home) and jdk.home == Path(str(home)).resolve(), jdk.major))
     too_old = ", ".join(f"{jdk.version} at {jdk.home}" for jdk in known)
@@ -135,18 +134,16 @@ def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
 class Tool:
     """A program on this machine, with the version it prints."""
 
-    name: str
     path: Path
     version: str
 
 
 def printed(*command: str | Path) -> str:
     """Return the output and error output of a short command; empty if it can't be run."""
-    try:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+        return done.stdout + done.stderr
+    return ""
 
 
 def _first_line(*command: str | Path) -> str:
@@ -156,7 +153,7 @@ def _first_line(*command: str | Path) -> str:
 def find_tool(name: str) -> Tool | None:
     """Return a program on PATH, or None."""
     path = shutil.which(name)
-    return None if path is None else Tool(name, Path(path), _first_line(path, "--version"))
+    return None if path is None else Tool(Path(path), _first_line(path, "--version"))
 
 
 def is_wrk2(usage: str) -> bool:
@@ -168,19 +165,18 @@ def find_wrk2() -> Tool | None:
     """Return the wrk2 that the lab built, else one on PATH under the name wrk2 or wrk; None without any."""
     for path in (shutil.which(WRK2), shutil.which("wrk2"), shutil.which("wrk")):
         if path is not None and is_wrk2(printed(path)):
-            return Tool("wrk2", Path(path), _first_line(path, "-v"))
+            return Tool(Path(path), _first_line(path, "-v"))
     return None
 
 
 def find_wrk() -> Tool | None:
     """Return the closed-loop wrk on PATH; None if there is none or it is wrk2."""
     path = shutil.which("wrk")
-    return Tool("wrk", Path(path), _first_line(path, "-v")) if path and not is_wrk2(printed(path)) else None
+    return Tool(Path(path), _first_line(path, "-v")) if path and not is_wrk2(printed(path)) else None
 
 
 def require_tool(name: str, remedy: str) -> Tool:
     """Return a program on PATH. Raises ToolError with `remedy` if it is not there."""
-    tool = find_tool(name)
-    if tool is None:
+    if (tool := find_tool(name)) is None:
         raise ToolError(name, "it is not on PATH", remedy)
     return tool

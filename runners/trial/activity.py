@@ -17,14 +17,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import psutil
 
 from runners.errors import LabError, MeasureError
-from runners.process.cpu_placement import COMPILER, usable_cpus
+from runners.process.cpu_placement import COMPILER, proc_text, usable_cpus
 from runners.process.supervisor import Child, cpu_time_ns, start, tree
 from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
 from runners.toolchain.tools import TRUEPACE
@@ -34,32 +35,28 @@ KEPT = 500
 _LARGEST = 16_384
 
 
-class Counters:
-    """A context in which small files under /proc and /sys stay open by their paths, for repeated reading."""
+@contextlib.contextmanager
+def kept_open() -> Iterator[Callable[[str], str | None]]:
+    """Keep small files of the kernel open; yield a function from a path to its text now, None if there is no file."""
+    kept: dict[str, int] = {}
 
-    def __init__(self) -> None:
-        self._open: dict[str, int] = {}
-
-    def __enter__(self) -> Counters:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._open.values():
-            os.close(descriptor)
-        self._open.clear()
-
-    def text(self, path: str) -> str | None:
-        """Return the present text of a file; None if there is no such file or its process has ended."""
+    def text_of(path: str) -> str | None:
         try:
-            if (descriptor := self._open.get(path)) is None:
-                if len(self._open) >= KEPT:
+            if (descriptor := kept.get(path)) is None:
+                if len(kept) >= KEPT:
                     return Path(path).read_bytes()[:_LARGEST].decode(errors="replace")
-                descriptor = self._open[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                descriptor = kept[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             return os.pread(descriptor, _LARGEST, 0).decode(errors="replace")
         except OSError:
-            if path in self._open:
-                os.close(self._open.pop(path))
+            if path in kept:
+                os.close(kept.pop(path))
             return None
+
+    try:
+        yield text_of
+    finally:
+        for descriptor in kept.values():
+            os.close(descriptor)
 
 
 PERIOD_S = 0.1
@@ -96,11 +93,7 @@ class _Other:
 def _name(pid: int) -> str:
     if pid == os.getpid():
         return THIS_PROGRAM
-    try:
-        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ENDED
-    return _KWORKER.sub("kworker", name)
+    return _KWORKER.sub("kworker", proc_text(f"/proc/{pid}/comm").strip()) or ENDED
 
 
 def role(name: str) -> str:
@@ -149,55 +142,31 @@ class BackgroundClock:
         return {role: used_s for role, used_s in used_by_role.items() if used_s}
 
 
-class IdleThread:
-    """A context with a thread that does some work on request, and runs only when a core idles.
+@contextlib.contextmanager
+def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
+    """Yield a function that requests some work of a thread which runs only when a core idles.
 
-    If the work is not done by the next request, the caller does it. The context raises the work's exception at its end.
+    Work that it has not begun by the next request is done by the caller. Its exception is raised after the body.
     """
+    last = Future[None]()
+    last.set_result(None)
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
-        self._asked, self._over = threading.Event(), False
-        self._working = threading.Lock()
-        self._failure: Exception | None = None
-        context = contextvars.copy_context()  # its output belongs to the same cell of a notebook
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="idle-work", daemon=True)
+    def request(*arguments: Any) -> None:
+        nonlocal last
+        if last.cancel():
+            work(*arguments)
+        elif not last.done() or last.exception():  # it is being done, or has failed
+            return
+        context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
+        last = pool.submit(lambda: context.run(work, *arguments))
 
-    def __enter__(self) -> IdleThread:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the thread. Raises the exception of the work, unless the body raised another."""
-        self._over = True
-        self._asked.set()
-        self._thread.join()
-        if self._failure is not None and kind is None:
-            raise self._failure
-
-    def ask(self) -> None:
-        """Request the work; first do it here if the thread has not yet done the last request."""
-        if self._asked.is_set():
-            self._do()
-        self._asked.set()
-
-    def _run(self) -> None:
-        run_when_idle()
-        self._asked.wait()
-        while not self._over:
-            self._do()
-            self._asked.clear()
-            if not self._over:  # whoever ends the thread may have asked just before
-                self._asked.wait()
-
-    def _do(self) -> None:
-        if self._failure is None and self._working.acquire(blocking=False):
-            try:
-                self._work()
-            except Exception as failure:
-                self._failure = failure
-            finally:
-                self._working.release()
+    pool = ThreadPoolExecutor(1, "idle-work", run_when_idle)
+    try:
+        yield request
+    finally:
+        pool.shutdown(cancel_futures=True)
+    if not last.cancelled():
+        last.result()
 
 
 class Activity:
@@ -206,7 +175,6 @@ class Activity:
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _device(data) if data else None
-        self._counters = Counters()
         #: Set as soon as it is known, so that the generator does not count among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
@@ -214,14 +182,13 @@ class Activity:
         self._roles: dict[str, str] = {}
         self._last: dict[str, tuple[int, int]] = {}
         self._others: dict[int, _Other] = {}
-        self._began_ns = time.monotonic_ns()
 
     def __enter__(self) -> Activity:
         """Take the first sample, from which differences count, at once; then start the thread, which may run late."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
-                opened.enter_context(self._counters)
+                self._text_of = opened.enter_context(kept_open())
                 out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
                 self._scan()
                 self._sample(out)
@@ -297,8 +264,7 @@ class Activity:
         waited: dict[str, int] = {}
         begin_us = time.time_ns() // 1000
         for thread, part in self._roles.items():
-            text = self._counters.text(f"{thread}/schedstat")
-            if text is not None:
+            if (text := self._text_of(f"{thread}/schedstat")) is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
             run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its last, so that sums never fall
@@ -306,11 +272,11 @@ class Activity:
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
         ran.pop(SENDING, None)  # that of the generator's process is known from its start
-        line = (self._counters.text("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
+        line = (self._text_of("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         generator_ns = cpu_time_ns(self.generator_pid) if self.generator_pid is not None else None
         generator_s = generator_ns / 1e9 if generator_ns is not None else None
-        disk = self._counters.text(self._disk) if self._disk else None
+        disk = self._text_of(self._disk) if self._disk else None
         sample = {
             "unix_us": (begin_us + end_us) // 2, "steal_s": steal,
             "busy_s": user + nice + system + irq + softirq, "ran_ns": ran,
@@ -322,7 +288,7 @@ class Activity:
 
     def _stalled_us(self, resource: str) -> int | None:
         """Return the microseconds in which some task waited for the disk or for memory, page faults included."""
-        some = (self._counters.text(f"/proc/pressure/{resource}") or "").partition("\n")[0]
+        some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
 
@@ -342,33 +308,29 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 
 @contextlib.contextmanager
-def stalls_watched(
-    file: Path, cpus: Sequence[int] = (), program: Path = STALL_WITNESS
-) -> Iterator[list[WitnessRecord]]:
+def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
     """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for one record.
 
-    After the body, `file` is complete and the witness's record is in the list. If the witness can't run, the record is
-    in the list from the start, and the record's `note` says why.
+    After the body, `file` is complete and the witness's record is in the list. Its `note` says why it could not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
-    child: Child | None = None
     try:
-        child = _witness(program, cores, file)
+        child = _witness(cores, file)
     except LabError as refusal:
-        records.append(WitnessRecord(note=str(refusal)))
+        yield [WitnessRecord(note=str(refusal))]
+        return
     try:
         yield records
     finally:
-        if child is not None:
-            code = child.stop()
-            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
+        code = child.stop()
+        broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+        records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
 
 
-def _witness(program: Path, cpus: Sequence[int], file: Path) -> Child:
-    if not program.exists():
-        raise MeasureError("the stall witness", f"{program.name} is not built", "build truepace (cargo)")
-    command = [str(program), ",".join(map(str, cpus)), str(file)]
+def _witness(cpus: Sequence[int], file: Path) -> Child:
+    if not STALL_WITNESS.exists():
+        raise MeasureError("the stall witness", f"{STALL_WITNESS.name} is not built", "build truepace (cargo)")
+    command = [str(STALL_WITNESS), ",".join(map(str, cpus)), str(file)]
     child = start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     line = child.stdout.readline().decode(errors="replace").strip()
     if line != READY:

@@ -21,49 +21,40 @@ from runners.design.session import Freeze, KillNode, Trial
 from runners.errors import LabError, MeasureError
 from runners.process.supervisor import Child
 from runners.storage.schema import FreezeRecord, LoopRecord, OutageRecord, StepRecord, WindowRecord
-from runners.targets.base import Cluster, Freezable, Target
-from runners.targets.lab_server import RunningServer
+from runners.targets.group import Target
+from runners.targets.lab_server import RunningNodes, RunningServer
 
 _LOOK_S = 0.0005
 
 
 class Happening:
-    """A fault or an observation during a load, from `begin` to `end`; this base class does nothing."""
-
-    def begin(self) -> None:
-        """Begin the fault or observation; called at every tick of the load, of which only the first has an effect."""
-
-    def end(self) -> None:
-        """End the fault or observation at the end of the load."""
-
-    def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
-        return StepRecord()
-
-
-class _Planned(Happening):
-    """Faults that a thread causes at planned times after `begin`."""
+    """Faults that a thread causes at planned times of a load, or an observation; this base class plans nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
     began_unix_us = 0
 
     def begin(self) -> None:
-        if self._thread is None:
+        """Begin the plan or observation; called at every tick of the load, of which only the first has an effect."""
+        if self._thread is None and type(self) is not Happening:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 
     def _run(self, began: float) -> None:
         """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
-        raise NotImplementedError
 
     def end(self) -> None:
+        """Wait for the end of the plan, at the end of the load."""
         if self._thread is not None:
             self._thread.join()
 
+    def record(self, start_unix_us: float | None) -> StepRecord:
+        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
+        return StepRecord()
 
-class Freezer(_Planned):
+
+class Freezer(Happening):
     """Planned freezes of a process (SIGSTOP, then SIGCONT); they end with the process."""
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
@@ -107,32 +98,29 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
     return None if died else FreezeRecord(start_unix_us=start_unix_us, end_unix_us=end_unix_us, length_us=length_us)
 
 
-class Outages(_Planned):
+class Outages(Happening):
     """An outage: the node at `place` (from 0) is killed and started again, at given seconds after `begin`."""
 
-    def __init__(self, nodes: Cluster, place: int, kill_after_s: float, launch_after_s: float) -> None:
+    def __init__(self, nodes: RunningNodes, place: int, kill_after_s: float, launch_after_s: float) -> None:
         self._nodes, self._place = nodes, place
         self._kill_after_s, self._launch_after_s = kill_after_s, launch_after_s
         self._ended = threading.Event()
         self._record = OutageRecord(node=place + 1)
 
     def _run(self, began: float) -> None:
-        if self._waited(began + self._kill_after_s):
+        if self._ended.wait(max(0.0, began + self._kill_after_s - time.monotonic())):
             return
         self._nodes.kill(self._place)
-        self._record = replace(self._record, killed_unix_us=_now_us())
-        if self._waited(began + self._launch_after_s):
+        self._record = replace(self._record, killed_unix_us=time.time_ns() / 1000)
+        if self._ended.wait(max(0.0, began + self._launch_after_s - time.monotonic())):
             return
-        self._record = replace(self._record, launched_unix_us=_now_us())
+        self._record = replace(self._record, launched_unix_us=time.time_ns() / 1000)
         try:
             self._nodes.start_again(self._place)
         except LabError as refusal:
             self._record = replace(self._record, failed=str(refusal))
             return
-        self._record = replace(self._record, ready_unix_us=_now_us())
-
-    def _waited(self, until: float) -> bool:
-        return self._ended.wait(max(0.0, until - time.monotonic()))
+        self._record = replace(self._record, ready_unix_us=time.time_ns() / 1000)
 
     def end(self) -> None:
         """Cancel the rest of the plan, and wait for a node that is starting."""
@@ -145,18 +133,14 @@ class Outages(_Planned):
         return StepRecord(outage=replace(self._record, start_unix_us=start_unix_us))
 
 
-def _now_us() -> float:
-    return time.time_ns() / 1000
-
-
 _TIMEOUT_S = 10.0
 _END_OF_HEAD = b"\r\n\r\n"
 MOST_BYTES = 4 << 20  # a longer head shows the fault too
 
 
-def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[str, int]]:
+def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
     """PUT one key `count` times on one connection; return number, bytes and fields of the head of every response."""
-    request = f"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+    request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
     with contextlib.suppress(OSError), socket.create_connection(address, timeout=_TIMEOUT_S) as connection:
@@ -167,9 +151,8 @@ def heads(server: RunningServer, count: int, body: bytes = b"v") -> list[dict[st
                 if not more or len(rest) > MOST_BYTES:
                     return responses
                 rest += more
-            head, _, rest = rest.partition(_END_OF_HEAD)
-            size = len(head) + len(_END_OF_HEAD)
-            responses.append({"number": number, "bytes": size, "fields": head.count(b"\r\n")})
+            head, end, rest = rest.partition(_END_OF_HEAD)
+            responses.append({"number": number, "bytes": len(head + end), "fields": head.count(b"\r\n")})
     return responses
 
 
@@ -189,16 +172,23 @@ def parse_counters(text: str) -> dict[str, int]:
     return counters
 
 
+def tcp_counters() -> dict[str, int]:
+    """Return this machine's TCP counters by the kernel's names; none where the kernel keeps none."""
+    counters: dict[str, int] = {}
+    with contextlib.suppress(OSError):
+        for table in _TABLES:
+            counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
+    return counters
+
+
 def timer_hz() -> int | None:
     """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if that can't be read."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
-        try:
+        with contextlib.suppress(OSError, EOFError):
             content = path.read_bytes()
             text = gzip.decompress(content) if path.suffix == ".gz" else content
-        except (OSError, EOFError):
-            continue
-        if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
-            return int(match.group(1))
+            if match := re.search(rb"^CONFIG_HZ=(\d+)$", text, re.MULTILINE):
+                return int(match.group(1))
     return None
 
 
@@ -212,47 +202,36 @@ class TcpWatch(Happening):
 
     def begin(self) -> None:
         if self._before is None:
-            self._before = self._counted()
+            self._before = tcp_counters()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
         """Return a record of the increments since `begin`; without any if the kernel keeps no such counters."""
-        before = self._before or {}
-        gained = {name: value - before[name] for name, value in self._counted().items() if name in before}
+        before, after = self._before or {}, tcp_counters()
+        gained = {name: after[name] - before[name] for name in COUNTED if name in before and name in after}
         return StepRecord(loop=replace(self._about, tcp=gained))
-
-    @staticmethod
-    def _counted() -> dict[str, int]:
-        counters: dict[str, int] = {}
-        with contextlib.suppress(OSError):
-            for table in _TABLES:
-                counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
-        return {name: counters[name] for name in COUNTED if name in counters}
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
-    """Return the faults or TCP readings that a trial plans for the time of its load.
+    """Return the faults or TCP readings that a trial plans. Raises MeasureError for a fault that its server can't have.
 
     `lead_s`: for how long the generator sends before it records. `stage`: name and title of a closed loop's block.
-    Raises MeasureError for a fault that this server can't have.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))
     if (loop := trial.loop) is not None:
-        name, title = stage
         return TcpWatch(LoopRecord(
-            stage=name, stage_title=title, published=loop.published, drawn_keys=loop.drawn_keys,
+            stage=stage[0], stage_title=stage[1], published=loop.published, drawn_keys=loop.drawn_keys,
             held_keys=loop.held_keys, kernel_hz=timer_hz(),
         ))  # fmt: skip
     if len(kills) > 1 or (kills and freezes):
         cause = "it kills a node and has another fault too"
         raise MeasureError(f"trial {trial.name}", cause, "plan one trial a fault")
     if kills:
-        if not isinstance(server, Cluster):
+        if not isinstance(server, RunningNodes):
             raise MeasureError(server.subject, "it has no nodes of which one could die", "take a cluster of processes")
-        (kill,) = kills
-        return Outages(server, kill.node - 1, lead_s + kill.at_s, lead_s + kill.restart_at_s)
+        return Outages(server, kills[0].node - 1, lead_s + kills[0].at_s, lead_s + kills[0].restart_at_s)
     if not freezes:
         return Happening()
-    if not isinstance(server, Freezable):
+    if (child := getattr(server, "child", None)) is None:
         raise MeasureError(server.subject, "it is no process that could be frozen", "take a server that the lab starts")
-    return Freezer(server.child, freezes, lead_s, trial.shape.duration_s or 0.0)
+    return Freezer(child, freezes, lead_s, trial.shape.duration_s or 0.0)

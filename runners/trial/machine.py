@@ -17,7 +17,7 @@ import psutil
 
 from runners.design.setting import OLD_JDK
 from runners.errors import LabError
-from runners.process.cpu_placement import usable_cpus
+from runners.process.cpu_placement import proc_text, usable_cpus
 from runners.storage.step_folder import StepFolder
 from runners.targets.lab_server import ServerSpec, launch
 from runners.toolchain import tools
@@ -29,53 +29,43 @@ BUSY_LIMIT = 0.10
 STEAL_LIMIT = 0.02
 
 
-def _text(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-
-
-def _number(path: str) -> int | None:
-    text = _text(path)
-    return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+def _text(path: Path | str) -> str | None:
+    return proc_text(path).strip() or None
 
 
 def _match(path: str, pattern: str) -> str | None:
-    match = re.search(pattern, _text(path) or "", re.MULTILINE)
+    match = re.search(pattern, proc_text(path), re.MULTILINE)
     return match[1] if match else None
 
 
-def virtualised() -> str | None:
-    """Return the hypervisor's name, `yes` if it has none; None on bare metal or if that is unknown."""
-    if "hypervisor" in (_text("/proc/cpuinfo") or ""):
-        return _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
-    return None
-
-
-def quiet_share() -> dict[str, float]:
-    """Return the busy and the stolen share of all cores over half a second in which the lab does nothing."""
-    percent = psutil.cpu_times_percent(interval=_NOISE_WINDOW_S)
-    steal = getattr(percent, "steal", 0.0)
-    idle = percent.idle + getattr(percent, "iowait", 0.0)
-    return {"busy_share": max(0.0, 100.0 - idle - steal) / 100, "steal_share": steal / 100}
+def _number(path: str) -> int | None:
+    text = _match(path, r"\A(-?\d+)\s*\Z")
+    return int(text) if text else None
 
 
 def facts() -> dict[str, Any]:
+    """Return facts about this machine, and the busy and stolen share of its cores while the lab does nothing."""
     library, library_version = platform.libc_ver()
-    governors = {_text(str(path)) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    governors = {_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
+    hypervisor = None
+    if "hypervisor" in proc_text("/proc/cpuinfo"):
+        hypervisor = _text("/sys/hypervisor/type") or _text("/sys/class/dmi/id/sys_vendor") or "yes"
+    percent = psutil.cpu_times_percent(interval=_NOISE_WINDOW_S)
+    steal = getattr(percent, "steal", 0.0)
+    idle = percent.idle + getattr(percent, "iowait", 0.0)
     return {
         "cpu_model": _match("/proc/cpuinfo", r"^model name\s*:\s*(.+)$") or platform.processor() or platform.machine(),
         "cores": len(usable_cpus()), "memory_bytes": psutil.virtual_memory().total,
         "os": _match("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)') or platform.platform(),
         "kernel": platform.release(), "architecture": platform.machine(),
         "glibc": library_version if library == "glibc" else None,
-        "governor": ", ".join(sorted(filter(None, governors))) or None, "virtualised": virtualised(),
+        "governor": ", ".join(sorted(filter(None, governors))) or None, "virtualised": hypervisor,
         "perf_event_paranoid": _number("/proc/sys/kernel/perf_event_paranoid"),
         "kptr_restrict": _number("/proc/sys/kernel/kptr_restrict"),
         "clocksource": _text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "transparent_huge_pages": _text("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "load_average": list(os.getloadavg()), **quiet_share(),
+        "load_average": list(os.getloadavg()),
+        "busy_share": max(0.0, 100.0 - idle - steal) / 100, "steal_share": steal / 100,
     }  # fmt: skip
 
 
@@ -112,13 +102,10 @@ class Finding:
     fatal: bool = False
     warning: bool = False
 
-    @property
-    def text(self) -> str:
-        return self.found or "not found"
-
     def line(self) -> str:
         mark = "unusual" if self.warning else "ok     " if self.found else "MISSING" if self.fatal else "absent "
-        return f"{mark}  {self.name:22} {self.text}" + (f"\n{'':33}{self.remedy}" if self.remedy else "")
+        remedy = f"\n{'':33}{self.remedy}" if self.remedy else ""
+        return f"{mark}  {self.name:22} {self.found or 'not found'}{remedy}"
 
 
 def examine() -> list[Finding]:

@@ -37,6 +37,7 @@ MAX_INTERVAL_NS = 10_000_000
 MIN_ALLOC_BYTES = 4_096
 MAX_ALLOC_BYTES = 512 * 1024
 LOCK_THRESHOLD = "10us"
+CONVERTER = "jfr-converter.jar"
 _TIMEOUT_S = 60.0
 _COUNTED = {
     "cpu": ("jdk.ExecutionSample",),
@@ -122,17 +123,13 @@ class Profiler:
         self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path
     ) -> None:
         """Write every sample of these events with its time, which the converter's own formats leave out."""
-        class_path = f"{self._converter_jar}{os.pathsep}{self._timed_stacks_classes()}"
+        class_path = f"{self.jars / CONVERTER}{os.pathsep}{self._timed_stacks_classes()}"
         java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path]
         done = finished([*java, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
         if done.returncode != 0 or not out.exists():
             cause = f"the converter failed ({(done.stdout + done.stderr).strip()[-500:]})"
             remedy = "the recording is kept; convert it by hand or run the step again"
             raise MeasureError(f"{recording.name} to {out.stem}", cause, remedy)
-
-    @property
-    def _converter_jar(self) -> str:
-        return str(self.jars / "jfr-converter.jar")
 
     def _timed_stacks_classes(self) -> Path:
         """Return the folder of TimedStacks.java's classes, compiled once for each version of source and JDK."""
@@ -142,7 +139,7 @@ class Profiler:
             with tempfile.TemporaryDirectory(dir=self.jars) as folder:
                 source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
                 source.write_bytes(text)
-                _output([str(self.jdk.tool("javac")), "-cp", self._converter_jar, "-d", str(made), str(source)])
+                _output([str(self.jdk.tool("javac")), "-cp", str(self.jars / CONVERTER), "-d", str(made), str(source)])
                 with contextlib.suppress(OSError):  # another run made them meanwhile
                     made.rename(classes)
         return classes

@@ -1,10 +1,8 @@
-"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml).
-
-All write collapsed stacks and, where samples have times, timed stacks.
-"""
+"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml)."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import sys
@@ -14,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 from urllib.request import urlopen
 
 import psutil
@@ -24,8 +21,10 @@ from runners.process.supervisor import Child, finished, start, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import ProfileRecord
 from runners.storage.stacks import BadProfileError, decoded
-from runners.targets.base import Jvm, Target, log_tail
+from runners.targets.base import log_tail
 from runners.targets.external import RunningTarget
+from runners.targets.group import Target
+from runners.targets.lab_server import RunningServer
 from runners.trial.profiler import Profiler, ProfileSpec, write_collapsed
 
 CPU = "cpu"
@@ -38,24 +37,13 @@ _UNNAMED = "[unknown]"
 LOG = "sampler.log"
 
 
-class Sampler(Protocol):
-    """A profiler of one server: it records several events of a JVM, and only CPU time of any other server."""
-
-    def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError if the profiler or the kernel refuses."""
-
-    def stop(self, folder: StepFolder) -> None: ...
-    def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
-
-
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
     """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError if no sampler can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
     jvms = [pid for pid, program in processes.items() if program == "java"]
-    if isinstance(server, Jvm):
+    if isinstance(server, RunningServer):
         jvms = [server.pid]
     elif not processes:
         raise MeasureError(f"profile of {server.subject}", "its processes are not known", "let the lab start it")
@@ -68,17 +56,15 @@ def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
             raise MeasureError("async-profiler", cause, "see `lab doctor`")
         return replace(profiler, pid=jvms[0])
     if any(program.startswith("python") for program in processes.values()):
-        py_spy = _tool("py-spy", "run `make` again: the lab's own packages hold it")
-        return PySpySampler(py_spy, tuple(server.pids))
+        return PySpySampler(_tool("py-spy", "run `make` again: the lab's own packages hold it"), tuple(server.pids))
     perf = _tool("perf", "install it (Debian: apt-get install linux-perf), or profile a Go server by `pprof`")
     return PerfSampler(perf, tuple(processes))
 
 
 def _program(pid: int) -> str:
-    try:
+    with contextlib.suppress(psutil.Error, OSError):
         return Path(psutil.Process(pid).exe()).name
-    except (psutil.Error, OSError):
-        return ""
+    return ""
 
 
 def _tool(name: str, remedy: str) -> Path:
@@ -106,9 +92,8 @@ class _ProgramSampler:
                 raise MeasureError(str(self.program), error.cause, error.remedy) from error
         if child.wait_up_to(1.0):
             child.stop()
-            raise MeasureError(
-                self.program.name, f"it ended at once: {log_tail(_raw(folder, LOG))}", "see `lab doctor`"
-            )
+            cause = f"it ended at once: {log_tail(_raw(folder, LOG))}"
+            raise MeasureError(self.program.name, cause, "see `lab doctor`")
         self._child = child
 
     def stop(self, folder: StepFolder) -> None:
@@ -165,9 +150,8 @@ class PySpySampler(_ProgramSampler):
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
         raw = _raw(folder, "py-spy.raw")
         if not raw.exists():
-            raise MeasureError(
-                "py-spy", f"it wrote nothing: {log_tail(_raw(folder, LOG))}", "it needs leave to trace it"
-            )
+            cause = f"it wrote nothing: {log_tail(_raw(folder, LOG))}"
+            raise MeasureError("py-spy", cause, "it needs leave to trace it")
         counts = Counter[str]()
         for line in raw.read_text(encoding="utf-8", errors="replace").splitlines():
             stack, _, count = line.rpartition(" ")
@@ -213,6 +197,11 @@ class PprofSampler:
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
         return _kept(counts, "pprof", "", folder)
+
+
+#: A profiler of one server: it records several events of a JVM, and only CPU time of any other server. `convert` writes
+#: the collapsed stacks of a window (ms since 1970) and, where samples have times, timed stacks.
+Sampler = Profiler | PerfSampler | PySpySampler | PprofSampler
 
 
 def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,6 @@ import dataclasses
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,19 @@ from runners.generators.load import Generator, LoadOutcome, LoadSpec, LoadTarget
 from runners.process.supervisor import ProcessClock, activity, tree
 from runners.storage.run_folder import StepFolder
 from runners.storage.schema import Ended, GeneratorRecord, ProfileRecord, StepRecord, StoreStatus, TargetRecord
-from runners.targets.base import Jvm, Target, TargetGroup, log_tail
-from runners.trial.activity import Activity, BackgroundClock, IdleThread, stalls_watched
+from runners.targets.base import log_tail
+from runners.targets.group import Target, TargetGroup
+from runners.targets.lab_server import RunningServer
+from runners.trial.activity import Activity, BackgroundClock, idle_thread, stalls_watched
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
 from runners.trial.sampler import CPU, Sampler, sampler_of
-from runners.trial.telemetry import Telemetry, processes
+from runners.trial.telemetry import processes, telemetry
 
 Tick = Callable[[float], None]
 _ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Instrument:
     """The programs that send and observe a load. `cpus`: the generator's cores; None if it is not pinned."""
 
@@ -105,31 +106,28 @@ def measure_step(
     """Measure a load into `folder`; return the trial's record, without the plan's fields and without a verdict.
 
     A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
-    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server is not there or
-    ended before the generator reached it, MeasureError if the generator refuses the load.
+    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server ended before the
+    generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
-    logs = {server.log: folder.server_log} | ({server.gc_log: folder.gc_log} if isinstance(server, Jvm) else {})
-    telemetry = Telemetry(folder.telemetry, server.pids)
+    logs = {server.log: folder.server_log}
+    if isinstance(server, RunningServer):
+        logs[server.gc_log] = folder.gc_log
     activity = Activity(folder.activity, server.pids, server.data)
-    now: tuple[int, float] = (0, 0.0)
 
-    def look() -> None:
-        generator_pid, elapsed_s = now
-        telemetry.sample(generator_pid)
+    def look(generator_pid: int, elapsed_s: float) -> None:
+        sample_usage(generator_pid)
         for counter in counters.values():
             counter.tick()
         show(elapsed_s)
 
     def watch(generator_pid: int, elapsed_s: float) -> bool:
-        nonlocal now
         tick(elapsed_s)
-        begins, now = activity.generator_pid is None, (generator_pid, elapsed_s)
-        activity.generator_pid = generator_pid
-        if begins:  # before anything is measured
-            look()
+        if activity.generator_pid is None:  # before anything is measured
+            activity.generator_pid = generator_pid
+            look(generator_pid, elapsed_s)
         else:
-            looking.ask()
+            request_look(generator_pid, elapsed_s)
         return server.alive()
 
     members = server.members if isinstance(server, TargetGroup) else {}
@@ -142,9 +140,9 @@ def measure_step(
         _log_slices(logs),
         _events_recorded(folder, server, instrument.recorder),
         profiling,
-        contextlib.closing(telemetry),
+        telemetry(folder.telemetry, server.pids) as sample_usage,
         activity,
-        IdleThread(look) as looking,
+        idle_thread(look) as request_look,
         stalls_watched(folder.stalls) as watched,
     ):
         counters |= {name: _Counters(member) for name, member in members.items()}
@@ -191,16 +189,14 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
     """Let a JVM's flight recorder record what may delay a request while the body runs; a refusal is ignored."""
-    if recorder is None or not isinstance(server, Jvm):
-        yield
-        return
     with contextlib.suppress(MeasureError):
-        recorder.start(server.pid)
+        if recorder is not None and isinstance(server, RunningServer):
+            recorder.start(server.pid)
     try:
         yield
     finally:
-        if server.alive():
-            with contextlib.suppress(MeasureError):
+        with contextlib.suppress(MeasureError):
+            if recorder is not None and isinstance(server, RunningServer) and server.alive():
                 recorder.stop(server.pid, folder.causes_recording)
 
 
@@ -214,15 +210,13 @@ class _Profiling:
         self.note: str | None = None
 
     def __enter__(self) -> None:
-        if self._profile is None:
-            return
         try:
-            sampler = sampler_of(self._server, self._profiler)
-            sampler.start(self._profile, self._folder)
+            if self._profile is not None:
+                sampler = sampler_of(self._server, self._profiler)
+                sampler.start(self._profile, self._folder)
+                self._sampler, self.events = sampler, self._profile.events if isinstance(sampler, Profiler) else (CPU,)
         except MeasureError as refusal:
             self.note = str(refusal)
-            return
-        self._sampler, self.events = sampler, self._profile.events if isinstance(sampler, Profiler) else (CPU,)
 
     def __exit__(self, *_: object) -> None:
         if self._sampler and (self._server.alive() or not isinstance(self._sampler, Profiler)):

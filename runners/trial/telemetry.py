@@ -7,43 +7,37 @@ import json
 import os
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TextIO
 
 import psutil
 
 from runners.process.supervisor import ProcessClock, tree
 from runners.storage.schema import ProcessStatus
-from runners.targets.base import Target
+from runners.targets.group import Target
 
 
-class Telemetry:
-    """A file to which each call of `sample` appends cumulative counters as a JSON line; readers take differences.
+@contextlib.contextmanager
+def telemetry(path: Path, server_pids: Collection[int]) -> Iterator[Callable[[int], None]]:
+    """Yield a function of the generator's pid that appends a sample of counters to a file; it takes a millisecond."""
+    server, generator, cores = ProcessClock(server_pids), ProcessClock(()), psutil.cpu_count() or 1
+    with path.open("a", encoding="utf-8", buffering=1) as out:
 
-    A sample takes a millisecond: it is taken when a core is idle (see activity.IdleThread), or latencies would show it.
-    """
+        def sample(generator_pid: int) -> None:
+            nonlocal generator
+            if generator.roots != (generator_pid,):
+                generator = ProcessClock((generator_pid,))
+            machine = psutil.cpu_times()
+            steal_s = getattr(machine, "steal", 0.0)
+            idle_s = machine.idle + getattr(machine, "iowait", 0.0)
+            line = {
+                "unix_us": time.time_ns() // 1000, "server": _usage(server), "generator": _usage(generator),
+                "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
+                "cores": cores,
+            }  # fmt: skip
+            out.write(json.dumps(line) + "\n")
 
-    def __init__(self, path: Path, server_pids: Collection[int]) -> None:
-        self._out: TextIO = path.open("a", encoding="utf-8", buffering=1)
-        self._server, self._generator = ProcessClock(server_pids), ProcessClock(())
-        self._cores = psutil.cpu_count() or 1
-
-    def sample(self, generator_pid: int) -> None:
-        if self._generator.roots != (generator_pid,):
-            self._generator = ProcessClock((generator_pid,))
-        machine = psutil.cpu_times()
-        steal_s = getattr(machine, "steal", 0.0)
-        idle_s = machine.idle + getattr(machine, "iowait", 0.0)
-        line = {
-            "unix_us": time.time_ns() // 1000, "server": _usage(self._server), "generator": _usage(self._generator),
-            "machine": {"busy_s": sum(machine) - idle_s - steal_s, "idle_s": idle_s, "steal_s": steal_s},
-            "cores": self._cores,
-        }  # fmt: skip
-        self._out.write(json.dumps(line) + "\n")
-
-    def close(self) -> None:
-        self._out.close()
+        yield sample
 
 
 def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
@@ -60,6 +54,7 @@ REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
 _LOOK_S = 0.1  # the counter is polled, for nothing signals that a process has stopped writing
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
 _PAGE_BYTES = 4096  # what most file systems give a file at least
+#: Fields of /proc/PID/status and io. RssFile: mapped files; write_bytes: counted when a page becomes dirty.
 _FIELDS = {
     "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes",
     "read_bytes": "read_bytes", "write_bytes": "written_bytes",
@@ -67,10 +62,7 @@ _FIELDS = {
 
 
 def process_status(pid: int) -> ProcessStatus:
-    """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only).
-
-    `written_bytes` are counted when a page becomes dirty; `rss_file_bytes` are mapped files.
-    """
+    """Return memory and disk traffic of a process; None for values that the kernel does not give (Linux only)."""
     fields: dict[str, int] = {}
     with contextlib.suppress(OSError):
         text = "".join(Path(f"/proc/{pid}/{name}").read_text(encoding="ascii") for name in ("status", "io"))
@@ -94,11 +86,9 @@ def disk_bytes(folder: Path) -> int:
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):
                 status = os.lstat(os.path.join(root, name))  # noqa: PTH118 - many files
-            except OSError:
-                continue
-            total += min(status.st_blocks * _BLOCK_BYTES, -(-status.st_size // _PAGE_BYTES) * _PAGE_BYTES)
+                total += min(status.st_blocks * _BLOCK_BYTES, -(-status.st_size // _PAGE_BYTES) * _PAGE_BYTES)
     return total
 
 

@@ -26,7 +26,7 @@ from runners.experiments import references
 from runners.storage import run_folder
 from runners.storage.run_folder import REFERENCE
 from runners.tests.tiers import in_short
-from runners.toolchain import build, tools, wrk2
+from runners.toolchain import build, tools
 from runners.toolchain.build import Workshop
 from runners.toolchain.tools import ROOT
 
@@ -142,9 +142,9 @@ def test_an_example_of_every_command_runs_in_a_test() -> None:
 @pytest.fixture
 def nothing_is_built_or_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What `lab build` builds is there, and `lab keep` keeps into the folder of the test."""
-    workshop = Workshop(None, "", tools.Tool("truepace", folder / "truepace", "1"))
+    workshop = Workshop(None, "", tools.Tool(folder / "truepace", "1"))
     monkeypatch.setattr(build, "prepare", lambda *_: workshop)
-    monkeypatch.setattr(wrk2, "build_wrk2", lambda *_: tools.Tool("wrk2", folder / "wrk2", "wrk 4.0.0"))
+    monkeypatch.setattr(build, "build_wrk2", lambda *_: tools.Tool(folder / "wrk2", "wrk 4.0.0"))
     shutil.copy(ROOT / "README.md", "README.md")
     monkeypatch.setattr(tools, "ROOT", folder)
     kept = partial(references.keep_reference, root=folder / "reference")

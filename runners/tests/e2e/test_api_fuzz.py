@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import status_code_conformance
 
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.toolchain.build import DIST, prepare
-from runners.toolchain.tools import SERVER_JAVA
+from runners.toolchain.tools import SERVER_JAVA, require_jdk
 
 pytestmark = pytest.mark.e2e
 
@@ -35,10 +35,12 @@ SCHEMA = schemathesis.openapi.from_path(str(SERVER_JAVA / "docs" / "openapi.yaml
 @pytest.fixture(scope="module", params=MODES, ids="-".join)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     front, execution = request.param
-    shop = prepare("truepace", print)
+    prepare("truepace", print)
     folder: Path = tmp_path_factory.mktemp("fuzz")
     flags = ("--front", front, "--execution", execution)
-    running = launch(ServerSpec(shop.jdk.java, DIST, "memory", folder / "server", folder / "data", server_flags=flags))
+    running = launch(
+        ServerSpec(require_jdk().java, DIST, "memory", folder / "server", folder / "data", server_flags=flags)
+    )
     yield running
     assert running.alive()
     assert running.status()["requests"]["failed"] == 0, running.spec.log.read_text()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from runners.errors import MeasureError
-from runners.execution.campaign import Job, Results
+from runners.execution.campaign import Job
 from runners.execution.progress import LineSink
 from runners.jobs import LocalRunner
 from runners.lab import Lab
@@ -241,6 +241,6 @@ def test_a_disk_that_is_full_in_a_load_stops_a_runner_for_good(tmp_path: Path, m
               address="0")  # fmt: skip
     monkeypatch.setattr("runners.jobs.prepare", lambda *_, **__: None)
     monkeypatch.setattr("runners.jobs.circumstances", lambda _: {})
-    outcome = LocalRunner(LineSink(StringIO()), print).run(job, Results(tmp_path).folder(job))
+    outcome = LocalRunner(LineSink(StringIO()), print).run(job, tmp_path / job.folder)
     assert outcome.stop and "the disk is full" in outcome.cause
-    assert RunFolder(Results(tmp_path).folder(job)).manifest()["cause"] == outcome.cause
+    assert RunFolder(tmp_path / job.folder).manifest()["cause"] == outcome.cause

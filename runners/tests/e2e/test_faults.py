@@ -26,8 +26,8 @@ from runners.tests.e2e.conftest import LAB, lab, report_again
 from runners.tests.execution.test_progress import Memory
 from runners.tests.waiting import LIMIT_S, left_in, working_in
 from runners.toolchain.build import DIST, PROFILER_JARS, Workshop, prepare
+from runners.toolchain.tools import require_jdk
 from runners.trial.profiler import Profiler, ProfileSpec, Recorder
-from runners.trial.telemetry import Telemetry
 
 pytestmark = pytest.mark.e2e
 KILL_AFTER_S = 0.8
@@ -56,7 +56,7 @@ def server(shop: Workshop, tmp_path: Path) -> Iterator[RunningServer]:
 
 
 def spec(shop: Workshop, folder: Path, port: int = 0) -> ServerSpec:
-    return ServerSpec(shop.jdk.java, DIST, "lsm", folder / "server", folder / "data", port=port)
+    return ServerSpec(require_jdk().java, DIST, "lsm", folder / "server", folder / "data", port=port)
 
 
 def test_a_port_that_is_taken_is_named(shop: Workshop, tmp_path: Path) -> None:
@@ -73,11 +73,12 @@ def load(workload: Workload, rate_rps: float = 500) -> Trial:
 def test_a_server_that_dies_under_load_makes_the_step_invalid_and_the_next_is_skipped(
     measurement: Measurement, server: RunningServer, run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kill(_self: Telemetry, _generator_pid: int) -> None:
+    def kill(_clock: object) -> None:
         threading.Timer(KILL_AFTER_S, os.kill, (server.pid, signal.SIGKILL)).start()
         monkeypatch.undo()
 
-    monkeypatch.setattr(Telemetry, "sample", kill)  # the first sample is taken when the generator has been started
+    # the first sample is taken when the generator has been started
+    monkeypatch.setattr("runners.trial.telemetry._usage", kill)
     step = measurement.step(load(PUT), server)
     assert not step.valid
     assert "the server died under load (exit code 137)" in step.record.invalid_reasons
@@ -116,7 +117,7 @@ def test_a_refused_profiler_leaves_the_measurement_and_its_reason(
 
 
 def test_the_profilers_own_words_are_in_its_refusal(shop: Workshop, server: RunningServer, tmp_path: Path) -> None:
-    profiler = Profiler(shop.jdk, PROFILER_JARS, server.pid)
+    profiler = Profiler(require_jdk(), PROFILER_JARS, server.pid)
     with pytest.raises(MeasureError, match="did not start"):
         profiler.start(ProfileSpec(("cpu",), -5, 4096), StepFolder(tmp_path))
 
@@ -201,7 +202,7 @@ def test_a_killed_server_leaves_no_library_in_the_temporary_folder(shop: Worksho
     before = set(Path(tempfile.gettempdir()).iterdir())
     server = launch(own)
     assert any(own.temporary.glob("librocksdbjni*")), "where this server unpacks its libraries"
-    server.crash()
+    server.child.kill()
     server.stop()
     left = {path.name for path in set(Path(tempfile.gettempdir()).iterdir()) - before}
     assert not own.temporary.exists()

@@ -35,6 +35,7 @@ from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, 
 from runners.tests.e2e.waking import waking
 from runners.tests.execution.test_progress import Memory
 from runners.toolchain.build import DIST, Workshop, prepare
+from runners.toolchain.tools import require_jdk
 from runners.trial import machine
 from runners.trial.faults import happening
 
@@ -58,7 +59,7 @@ def server(shop: Workshop, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("noop")
     cpus, _ = machine.pinning()
     spec = ServerSpec(
-        shop.jdk.java, DIST, "noop", folder / "server", folder / "data", cpus=cpus,
+        require_jdk().java, DIST, "noop", folder / "server", folder / "data", cpus=cpus,
     )  # fmt: skip
     running = launch(spec)
     yield running

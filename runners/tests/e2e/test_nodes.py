@@ -14,6 +14,7 @@ from runners.process.supervisor import free_port
 from runners.targets.lab_server import RunningNodes, ServerSpec, launch_nodes
 from runners.tests.waiting import LIMIT_S, gone, left_in
 from runners.toolchain.build import DIST, prepare
+from runners.toolchain.tools import require_jdk
 
 pytestmark = pytest.mark.e2e
 LAST = cluster.NODES - 1
@@ -24,12 +25,12 @@ PATIENT = "--peer-timeout-ms=10000"
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[RunningNodes]:
-    shop = prepare("truepace", print)
+    prepare("truepace", print)
     setting = cluster.apart("async-2of3", 1)
     first = free_port(cluster.NODES)
     running = launch_nodes(
         ServerSpec(
-            shop.jdk.java, DIST, setting.engine, tmp_path / "server", tmp_path / "data",
+            require_jdk().java, DIST, setting.engine, tmp_path / "server", tmp_path / "data",
             server_flags=(*setting.server_flags, PATIENT),
         ),
         range(first, first + cluster.NODES),
@@ -61,10 +62,10 @@ def test_two_nodes_answer_while_the_third_is_away_and_all_when_it_is_back(nodes:
 
 
 def test_if_one_node_can_not_start_none_is_left(tmp_path: Path) -> None:
-    shop = prepare("truepace", print)
+    prepare("truepace", print)
     first = free_port(2)
     spec = ServerSpec(
-        shop.jdk.java, DIST, "lsm", tmp_path / "server", tmp_path / "data",
+        require_jdk().java, DIST, "lsm", tmp_path / "server", tmp_path / "data",
         server_flags=("--replication-from=2",),
     )  # fmt: skip
     with pytest.raises(ServerError, match="twice"):

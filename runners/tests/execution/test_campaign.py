@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -19,12 +20,14 @@ from runners.design.experiment import Value
 from runners.errors import MeasureError
 from runners.execution.campaign import (
     LOCK,
+    Ended,
     Job,
     JobOutcome,
     Lines,
-    Results,
     carry_out,
     duration,
+    held,
+    outcome_of,
     plan_lines,
 )
 from runners.execution.progress import Event
@@ -80,12 +83,12 @@ class Fake:
         return JobOutcome(address=job.address, status="complete", trials=3)
 
 
-@dataclass
-class Seen:
+class Seen(Lines):
     """Remembers what a campaign showed."""
 
-    begun: list[str] = field(default_factory=list)
-    there: list[str] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.there: list[str] = []
 
     def begin(self, job: Job) -> None:
         self.begun.append(job.address)
@@ -97,6 +100,10 @@ class Seen:
         assert outcome.address == job.address
         if there:
             self.there.append(job.address)
+
+
+def failed(ended: Ended) -> int:
+    return sum(outcome.status == "failed" for outcome in ended.outcomes)
 
 
 def manifests(root: Path) -> dict[str, tuple[str, str]]:
@@ -113,12 +120,12 @@ def test_a_campaign_killed_at_any_moments_resumes_to_the_undisturbed_set(
     tmp_path_factory: pytest.TempPathFactory, kills: list[int]
 ) -> None:
     whole, disturbed = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("disturbed")
-    carry_out(JOBS, Fake(), Results(whole), Seen())
+    carry_out(JOBS, Fake(), whole, Seen())
     fake = Fake(kills=list(kills))
     for _ in range(len(kills) + 1):
         try:
-            with Results(disturbed).held():
-                ended = carry_out(JOBS, fake, Results(disturbed), Seen())
+            with held(disturbed):
+                ended = carry_out(JOBS, fake, disturbed, Seen())
             break
         except KilledError:
             pass
@@ -128,62 +135,65 @@ def test_a_campaign_killed_at_any_moments_resumes_to_the_undisturbed_set(
 
 
 def test_what_is_there_is_not_measured_again_whichever_campaign_made_it(tmp_path: Path) -> None:
-    carry_out(JOBS[:2], Fake(), Results(tmp_path), Seen())
+    carry_out(JOBS[:2], Fake(), tmp_path, Seen())
     fake, seen = Fake(), Seen()
-    ended = carry_out(JOBS, fake, Results(tmp_path), seen)
+    ended = carry_out(JOBS, fake, tmp_path, seen)
     assert seen.there == [each.address for each in JOBS[:2]] and seen.begun == [each.address for each in JOBS[2:]]
     assert {outcome.trials for outcome in ended.outcomes} == {3}, "what a manifest keeps is read back"
 
 
 def test_a_folder_that_holds_another_result_or_a_broken_manifest_does_not_count(tmp_path: Path) -> None:
-    results = Results(tmp_path)
+    results = tmp_path
     carry_out(JOBS[:1], Fake(), results, Seen())
-    RunFolder(results.folder(JOBS[0])).update_manifest(address="another")
-    assert results.outcome(JOBS[0]) is None
-    RunFolder(results.folder(JOBS[0])).manifest_path.write_text("{", encoding="utf-8")
-    assert results.outcome(JOBS[0]) is None
+    RunFolder(results / JOBS[0].folder).update_manifest(address="another")
+    assert outcome_of(JOBS[0], results) is None
+    RunFolder(results / JOBS[0].folder).manifest_path.write_text("{", encoding="utf-8")
+    assert outcome_of(JOBS[0], results) is None
 
 
 def test_a_job_that_fails_is_tried_again_by_the_next_call_and_the_others_are_measured(tmp_path: Path) -> None:
     fake = Fake(refused=frozenset({JOBS[1].address}))
-    assert carry_out(JOBS, fake, Results(tmp_path), Seen()).failed == 1
+    assert failed(carry_out(JOBS, fake, tmp_path, Seen())) == 1
     assert len(fake.completed) == len(JOBS) - 1
     seen = Seen()
-    assert carry_out(JOBS, Fake(), Results(tmp_path), seen).failed == 0
+    assert failed(carry_out(JOBS, Fake(), tmp_path, seen)) == 0
     assert seen.begun == [JOBS[1].address]
 
 
 def test_a_full_disk_ends_the_campaign_and_the_next_call_goes_on(tmp_path: Path) -> None:
     with pytest.raises(MeasureError, match="free some room") as full:
-        carry_out(JOBS, Fake(stops=frozenset({JOBS[2].address})), Results(tmp_path), Seen())
+        carry_out(JOBS, Fake(stops=frozenset({JOBS[2].address})), tmp_path, Seen())
     assert full.value.cause == "it is ill"
     seen = Seen()
-    carry_out(JOBS, Fake(), Results(tmp_path), seen)
+    carry_out(JOBS, Fake(), tmp_path, seen)
     assert seen.begun == [each.address for each in JOBS[2:]]
 
 
-def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(tmp_path: Path) -> None:
+def test_what_does_not_fit_into_the_budget_is_left_to_the_next_call_in_the_same_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now_s = iter(range(0, 1_000, 5))  # each look at the clock takes five seconds
+    monkeypatch.setattr("runners.execution.campaign.time", SimpleNamespace(monotonic=lambda: float(next(now_s))))
     seen = Seen()
-    ended = carry_out(JOBS, Fake(), Results(tmp_path), seen, minutes=0.5, clock_s=lambda: float(next(now_s)))
+    ended = carry_out(JOBS, Fake(), tmp_path, seen, minutes=0.5)
     assert seen.begun and [each.address for each in ended.left] == [each.address for each in JOBS[len(seen.begun) :]]
     assert 5.0 * len(seen.begun) + PLANNED_S <= 30.0 < 5.0 * (len(seen.begun) + 1) + PLANNED_S
-    assert carry_out(JOBS, Fake(), Results(tmp_path), Seen()).left == ()
+    assert carry_out(JOBS, Fake(), tmp_path, Seen()).left == ()
 
 
 def test_a_clock_that_is_stepped_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([2e9, 1.0, 3e9, 0.0] * 100)
     monkeypatch.setattr(time, "time", lambda: next(times))
     seen = Seen()
-    assert carry_out(JOBS, Fake(), Results(tmp_path), seen, minutes=60).left == ()
+    assert carry_out(JOBS, Fake(), tmp_path, seen, minutes=60).left == ()
     assert seen.begun == [each.address for each in JOBS]
 
 
 def test_two_labs_do_not_measure_into_one_folder(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib\n"
-        "from runners.execution.campaign import Results\n"
-        "with Results(pathlib.Path(sys.argv[1])).held():\n"
+        "from runners.execution.campaign import held\n"
+        "with held(pathlib.Path(sys.argv[1])):\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -193,12 +203,12 @@ def test_two_labs_do_not_measure_into_one_folder(tmp_path: Path) -> None:
     assert other.stdout is not None and other.stdout.readline() == "held\n"
     try:
         with pytest.raises(MeasureError, match=f"process {other.pid} is measuring into it; wait for it"):
-            Results(tmp_path).held().__enter__()
+            held(tmp_path).__enter__()
     finally:
         other.kill()  # kill -9: the kernel lets go
         other.wait()
         other.stdout.close()
-    with Results(tmp_path).held():
+    with held(tmp_path):
         pass
 
 
@@ -211,28 +221,28 @@ def test_a_folder_that_cannot_be_written_to_is_named(
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(MeasureError, match="LAB_RUNS") as refused:
-        Results(tmp_path).held().__enter__()
+        held(tmp_path).__enter__()
     assert refused.value.thing == str(tmp_path)
 
 
 def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(MeasureError, match="can't be written to"):
-        Results(tmp_path / "file" / "runs").held().__enter__()
+        held(tmp_path / "file" / "runs").__enter__()
 
 
 def test_the_lock_is_in_no_list_of_runs(tmp_path: Path) -> None:
-    with Results(tmp_path).held(), (tmp_path / LOCK).open() as lock, pytest.raises(BlockingIOError):
+    with held(tmp_path), (tmp_path / LOCK).open() as lock, pytest.raises(BlockingIOError):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert [path.name for path in tmp_path.iterdir()] == [LOCK]
 
 
 def test_the_plan_says_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:
-    carry_out(JOBS[:2], Fake(), Results(tmp_path), Seen())
-    *cells, whole = plan_lines(JOBS, Results(tmp_path), minutes=0.5)
+    carry_out(JOBS[:2], Fake(), tmp_path, Seen())
+    *cells, whole = plan_lines(JOBS, tmp_path, minutes=0.5)
     assert cells[0] == "one: 01 size=smoke rate_rps=3: 1 of 2 to measure, 10 s" and len(cells) == 3
     assert whole == "6 runs, 2 there already; planned length 40 s; the budget is 30 s a call"
-    ordered = [line.split() for line in plan_lines(JOBS, Results(tmp_path), None, ordered=True)][3:-1]
+    ordered = [line.split() for line in plan_lines(JOBS, tmp_path, None, ordered=True)][3:-1]
     assert [line[-4:-2] for line in ordered][:2] == [["1,", f"{JOBS[0].address}:"], ["1,", f"{JOBS[1].address}:"]]
 
 
@@ -244,8 +254,8 @@ class Terminal(StringIO):
 @pytest.mark.parametrize("out", [StringIO(), Terminal()], ids=["log", "terminal"])
 def test_a_campaign_is_shown_on_a_terminal_and_in_a_log(tmp_path: Path, out: StringIO) -> None:
     shown = Lines(JOBS, out)
-    carry_out(JOBS[:1], Fake(), Results(tmp_path), Seen())
-    carry_out(JOBS, Fake(refused=frozenset({JOBS[1].address})), Results(tmp_path), shown)
+    carry_out(JOBS[:1], Fake(), tmp_path, Seen())
+    carry_out(JOBS, Fake(refused=frozenset({JOBS[1].address})), tmp_path, shown)
     shown.show(Event(1.0, 2.0, "GET at 200/s"))
     shown.stop()
     text = out.getvalue()

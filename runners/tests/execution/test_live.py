@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
 
-from runners.execution.progress import BarSink, Event, Follower, LineSink, Moment, drawing
+from runners.execution.progress import BarSink, Event, LineSink, Moment, drawing, followed
 
 HEAD = "#[Histogram log format version 1.3]\n#[Written by truepace; values in nanoseconds; tags: response]\n"
 
@@ -31,32 +31,32 @@ def shown(moment: Moment | None) -> tuple[float, float, float]:
 
 
 def test_nothing_is_known_where_the_generator_wrote_nothing(tmp_path: Path) -> None:
-    follower = Follower(tmp_path / "load.hlog")
-    assert follower.read() is None
+    moments = followed(tmp_path / "load.hlog")
+    assert next(moments) is None
     (tmp_path / "load.hlog").write_text(HEAD)
-    assert follower.read() is None
+    assert next(moments) is None
 
 
 def test_each_look_sees_what_was_added_since_the_last(tmp_path: Path) -> None:
     path = tmp_path / "load.hlog"
-    follower = Follower(path)
+    moments = followed(path)
     begun = second(0, {100: 9, 900: 1})
     path.write_text(HEAD + begun + second(1, {200: 2})[:40])  # a line that is being written
-    assert shown(follower.read()) == (100, 100, 900)
+    assert shown(next(moments)) == (100, 100, 900)
     path.write_text(HEAD + begun + second(1, {200: 2}))
-    assert shown(follower.read()) == (20, 200, 200)
-    assert follower.read() is None
+    assert shown(next(moments)) == (20, 200, 200)
+    assert next(moments) is None
 
 
 def test_servers_that_share_a_schedule_count_together_and_a_second_without_responses_is_zero(tmp_path: Path) -> None:
     path = tmp_path / "load.hlog"
-    follower = Follower(path)
+    moments = followed(path)
     text = HEAD + second(0, {100: 1}, "response@a") + second(0, {300: 1}, "response@b")
     path.write_text(text)
-    seen = follower.read()
+    seen = next(moments)
     assert shown(seen) == (20, 100, 300)
     path.write_text(text + second(1, {}, "response@a"))
-    empty = follower.read()
+    empty = next(moments)
     assert seen is not None and empty is not None and empty.rate_rps == 0 and math.isnan(empty.p99_us)
     ET.fromstring(drawing([seen, empty]))  # an own file
 

@@ -21,7 +21,7 @@ from runners.lab import Lab
 from runners.process.supervisor import Child
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import StepRecord
-from runners.targets.base import Target
+from runners.targets.group import Target
 from runners.targets.lab_server import RunningServer
 from runners.tests.fixtures.fake_measurement import FakeMeasurement, Machine, Server
 from runners.trial.step import Instrument, measure_step

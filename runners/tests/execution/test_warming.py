@@ -18,7 +18,7 @@ from runners.analysis.steady_state import compiling_cores
 from runners.design.load import BURST_S, PUT, WARM_BOUND, Shape
 from runners.design.session import Trial
 from runners.execution import measurement
-from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest_s, compiler_s, warm_up
+from runners.execution.measurement import AT_REST, LOOK_S, Measurement, await_rest_s, warm_up
 from runners.process.cpu_placement import compiling_anywhere, usable_cpus
 from runners.readers.run import Step, frame
 from runners.targets.lab_server import RunningServer
@@ -76,9 +76,11 @@ def warmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: Sequence[float
     clock = Clock()
     loops = Loops(tmp_path, ends, clock)
     monkeypatch.setattr(measurement, "available", lambda: reported)
+    monkeypatch.setattr(measurement, "time", SimpleNamespace(monotonic=clock))
     monkeypatch.setattr(measurement, "await_rest_s", lambda _read_s, bound_s: clock.sleep(min(0.4, bound_s)))
-    server = cast(RunningServer, SimpleNamespace(pid=-1, gc_log=None, alive=lambda: True))
-    step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S, clock=clock)
+    server = RunningServer.__new__(RunningServer)
+    server.pid, server.alive = -1, lambda: True  # type: ignore[method-assign]
+    step = warm_up(cast(Measurement, loops), "warm", server, PUT, Shape(4), WHOLE_S)
     return SimpleNamespace(step=step, loops=loops.lengths_s, took_s=clock.now_s)
 
 
@@ -103,22 +105,20 @@ def test_what_counts_is_the_last_second(tmp_path: Path) -> None:
     assert compiling_cores(made_step(tmp_path, "other", times(100, 100.0))) is None
 
 
-def test_the_compiler_rests_when_it_uses_next_to_nothing() -> None:
+def test_the_compiler_rests_when_it_uses_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for busy_looks in (0, 3):
         clock = Clock()
+        monkeypatch.setattr(measurement, "time", SimpleNamespace(monotonic=clock, sleep=clock.sleep))
         used = [0.5 * LOOK_S * look for look in range(busy_looks + 1)]
         used.append(used[-1] + 0.9 * AT_REST * LOOK_S)
-        assert await_rest_s(iter(used).__next__, 10.0, clock, clock.sleep) == pytest.approx((busy_looks + 1) * LOOK_S)
+        assert await_rest_s(iter(used).__next__, 10.0) == pytest.approx((busy_looks + 1) * LOOK_S)
 
 
-def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed() -> None:
+def test_a_compiler_that_never_rests_is_not_waited_for_longer_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    assert await_rest_s(lambda: clock.now_s, 1.0, clock, clock.sleep) is None and clock.now_s <= 1.0
-    assert await_rest_s(lambda: None, 1.0, clock, clock.sleep) is None
-
-
-def test_a_process_without_a_compiler_tells_nothing() -> None:
-    assert compiler_s(-1) is None
+    monkeypatch.setattr(measurement, "time", SimpleNamespace(monotonic=clock, sleep=clock.sleep))
+    assert await_rest_s(lambda: clock.now_s, 1.0) is None and clock.now_s <= 1.0
+    assert await_rest_s(lambda: None, 1.0) is None
 
 
 #: A process with two compiler threads and one that serves; tells their numbers and waits.

@@ -10,7 +10,7 @@ import dask
 import pytest
 from distributed.utils import get_mp_context
 
-from runners.fleet import workers
+from runners.bench.local_fleet import local
 from runners.fleet.workers import Fleet
 from runners.tests.fleet import asked
 from runners.tests.waiting import until
@@ -38,7 +38,7 @@ def processes(kept: Path) -> Iterator[None]:
 @pytest.fixture(scope="package")
 def three() -> Iterator[Fleet]:
     """Three hosts, each a process."""
-    with workers.local(3) as found:
+    with local(3) as found:
         yield found
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from runners.bench.local_fleet import local
 from runners.errors import MeasureError
-from runners.execution.campaign import Job, JobOutcome, Results
+from runners.execution.campaign import Job, JobOutcome, Lines, held
 from runners.fleet import hosts, workers
 from runners.fleet.shares import LostHostError
 from runners.fleet.workers import Fleet
@@ -30,7 +31,7 @@ def planned(count: int) -> list[Job]:
     ]
 
 
-class Watch:
+class Watch(Lines):
     """Notes what comes and goes."""
 
     def __init__(self) -> None:
@@ -57,9 +58,9 @@ def notes(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept
 
 
-def complete(results: Results) -> list[str]:
+def complete(results: Path) -> list[str]:
     """The addresses of the results that there are, and that they are whole."""
-    folders = sorted(path for path in results.root.iterdir() if path.is_dir() and path.name.startswith("load-"))
+    folders = sorted(path for path in results.iterdir() if path.is_dir() and path.name.startswith("load-"))
     assert all((path / "manifest.json").exists() for path in folders), "no half of a result"
     return [path.name.removeprefix("load-") for path in folders]
 
@@ -74,7 +75,7 @@ def tries(notes: Path) -> Counter[str]:
 
 
 def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
-    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(7)
+    results, watch, wanted = tmp_path / "runs", Watch(), planned(7)
     (notes / STALL).touch()
 
     def go_on() -> None:
@@ -83,7 +84,7 @@ def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, 
         (notes / STALL).unlink()
 
     threading.Thread(target=go_on).start()
-    with results.held():
+    with held(results):
         ended = hosts.spread(wanted, fleet, results, watch)
         again = hosts.spread(wanted, fleet, results, watch)
     assert [outcome.address for outcome in ended.outcomes] == [job.address for job in wanted] and not ended.left
@@ -97,7 +98,7 @@ def test_jobs_are_spread_over_the_hosts_and_each_is_measured_once(fleet: Fleet, 
 def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
     fleet: Fleet, notes: Path, tmp_path: Path
 ) -> None:
-    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(6)
+    results, watch, wanted = tmp_path / "runs", Watch(), planned(6)
 
     (notes / STALL).touch()
 
@@ -109,7 +110,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
 
     killing = threading.Thread(target=kill)
     killing.start()
-    with results.held():
+    with held(results):
         ended = hosts.spread(wanted, fleet, results, watch)
     killing.join()
     assert complete(results) == [job.address for job in wanted]
@@ -126,8 +127,8 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hosts, "ALONE_S", 1.0)
-    results, watch, wanted = Results(tmp_path / "runs"), Watch(), planned(5)
-    with workers.local(2) as fleet:
+    results, watch, wanted = tmp_path / "runs", Watch(), planned(5)
+    with local(2) as fleet:
         failure: list[BaseException] = []
 
         def carry_out() -> None:
@@ -147,7 +148,7 @@ def test_a_campaign_whose_scheduler_is_gone_ends_and_goes_on_with_another(
     there = complete(results)
     assert len(there) < 5
     (notes / STALL).unlink()
-    with workers.local(2) as fleet:
+    with local(2) as fleet:
         ended = hosts.spread(wanted, fleet, results, Watch())
     assert complete(results) == [job.address for job in wanted]
     assert len({outcome.address for outcome in ended.outcomes}) == 5
@@ -161,7 +162,7 @@ def test_a_job_that_ends_its_hosts_is_given_up(fleet: Fleet, tmp_path: Path, mon
 
     monkeypatch.setattr(hosts, "measure_on", gone)
     watch, (job,) = Watch(), planned(1)
-    ended = hosts.spread([job], fleet, Results(tmp_path / "runs"), watch)
+    ended = hosts.spread([job], fleet, tmp_path / "runs", watch)
     assert len(watch.begun) == hosts.ATTEMPTS and watch.lost == [job.address] * (hosts.ATTEMPTS - 1)
     assert ended.outcomes[0].status == "failed" and "host b" in ended.outcomes[0].cause and not ended.left
 
@@ -185,6 +186,6 @@ def test_the_second_of_two_equal_results_is_dropped(tmp_path: Path) -> None:
 
 
 def test_the_budget_is_kept_by_all_hosts_together(fleet: Fleet, notes: Path, tmp_path: Path) -> None:
-    results, wanted = Results(tmp_path / "runs"), planned(4)
+    results, wanted = tmp_path / "runs", planned(4)
     ended = hosts.spread(wanted, fleet, results, Watch(), minutes=0.0)
     assert not ended.outcomes and [job.address for job in ended.left] == [job.address for job in wanted]

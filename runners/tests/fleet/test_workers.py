@@ -12,17 +12,17 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 from distributed import Security
 
+from runners.bench.local_fleet import local
 from runners.errors import MeasureError, PlanError
 from runners.fleet import workers
-from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, SharedSender, estimated
+from runners.fleet.shares import SCHEDULER_VARIABLE, LostHostError, Order, estimated, send_shared
 from runners.fleet.workers import GENERATOR, SERVER, Fleet, RemoteSeat, Tls
-from runners.generators.load import LoadSpec
+from runners.generators.load import LoadSpec, Truepace
 from runners.readers.requests_log import read_requests_log
 from runners.storage.run_folder import runs
 from runners.storage.schema import read_record
@@ -69,10 +69,8 @@ def test_an_error_of_the_lab_comes_back_as_it_was(fleet: Fleet) -> None:
         RemoteSeat(fleet, fleet.hosts()[0]).send(_order(version="another"), threading.Event())
 
 
-def _order(**of: Any) -> Any:
-    from runners.fleet.shares import Order
-
-    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), of["version"])
+def _order(version: str) -> Order:
+    return Order.packed(LoadSpec("http://127.0.0.1:1", None, 1.0, 1.0), Truepace(Path("truepace"), version))
 
 
 def listening(pid: int) -> set[str]:
@@ -94,9 +92,9 @@ def test_nothing_listens_beyond_the_loopback(fleet: Fleet) -> None:
 def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: Path) -> None:
     folder = StepFolder(tmp_path)
     with servers.idle() as url:
-        sender = SharedSender(fleet.seats(2, fleet.hosts()[0].address))
+        seats = fleet.seats(2, fleet.hosts()[0].address)
         spec = LoadSpec(url, None, 200.0, 1.0, connections=4, log_requests=True)
-        outcome = sender(truepace(), spec, folder)
+        outcome = send_shared(seats, truepace(), spec, folder)
     assert [share.host for share in outcome.shares] == ["1", "2"]
     log = read_requests_log(folder.requests)
     assert sorted(log.frame["slot"]) == list(range(200))
@@ -110,15 +108,15 @@ def test_generators_on_two_hosts_leave_the_load_of_one(fleet: Fleet, tmp_path: P
 
 @pytest.mark.long
 def test_a_host_that_is_killed_is_lost_and_its_processes_with_it(tmp_path: Path) -> None:
-    with workers.local(1) as fleet, servers.idle() as url:
+    with local(1) as fleet, servers.idle() as url:
         host = fleet.hosts()[0]
         pid = fleet.run_on(host, SERVER, threading.Event(), host_pid)
         found: list[BaseException] = []
 
         def send() -> None:
             try:
-                SharedSender([RemoteSeat(fleet, host)])(
-                    truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
+                send_shared(
+                    [RemoteSeat(fleet, host)], truepace(), LoadSpec(url, None, 50.0, 120.0), StepFolder(tmp_path)
                 )
             except BaseException as error:
                 found.append(error)
@@ -147,7 +145,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
 
 
 def test_a_fleet_speaks_tls_and_refuses_who_has_no_certificate(tls: Tls, monkeypatch: pytest.MonkeyPatch) -> None:
-    with workers.local(1, tls, processes=False) as fleet:
+    with local(1, tls, processes=False) as fleet:
         (host,) = fleet.hosts()
         assert host.address.startswith("tls://127.0.0.1:")
         clock = estimated(fleet.exchanges(host))
@@ -181,7 +179,7 @@ def test_a_load_is_shared_over_tls_by_certificates_made_as_the_page_says(tmp_pat
         f'name: idle\ncommand: [{reference}, --kind, server, "http://127.0.0.1:{{port}}"]\n'
         "url: http://127.0.0.1:{port}\nworkloads: {get: {path: /}}\n"
     )
-    with workers.local(3, Tls(*files)) as fleet:
+    with local(3, Tls(*files)) as fleet:
         scheduler = workers.environment(fleet, fleet.hosts()[0])[SCHEDULER_VARIABLE]
         assert scheduler.startswith("tls://")
         done = lab(

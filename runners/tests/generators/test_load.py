@@ -8,33 +8,28 @@ import shlex
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runners.errors import MeasureError
-from runners.generators.load import LoadSpec, LoadTarget, Reference, Truepace, Wrk, Wrk2, run_load
+from runners.generators.load import Generator, LoadSpec, LoadTarget, Reference, Truepace, Wrk, Wrk2, run_load
 from runners.storage.step_folder import StepFolder
 from runners.tests.waiting import gone
 
 SPEC = LoadSpec("http://127.0.0.1:1", Path("put.lua"), 8000.0, 14.0, warmup_s=5.0)
 
 
-@dataclass(frozen=True)
-class Script:
-    """A generator made of a line of Python."""
-
-    source: str
-    name: str = "script"
-    version: str = "1"
-
-    def lead_s(self, spec: LoadSpec) -> float:
-        return spec.warmup_s
+class Script(Generator):
+    """A generator made of a line of Python, which is its name."""
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        return [sys.executable, "-c", self.source]
+        return [str(self.path), "-c", self.name]
+
+
+def script(source: str) -> Script:
+    return Script(Path(sys.executable), "1", source)
 
 
 def test_our_command_line(tmp_path: Path) -> None:
@@ -139,7 +134,7 @@ def test_a_reference_client_refuses_what_it_can_not_send(tmp_path: Path, change:
 
 def test_the_processor_time_of_the_whole_process_is_known(tmp_path: Path) -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass"
-    outcome = run_load(Script(busy), SPEC, StepFolder(tmp_path))
+    outcome = run_load(script(busy), SPEC, StepFolder(tmp_path))
     assert outcome.cpu_s is not None and 0.3 <= outcome.cpu_s < 3.0
 
 
@@ -156,7 +151,7 @@ def test_output_is_kept_as_printed_and_ticks_come(tmp_path: Path) -> None:
         "import pathlib, time\nprint('Requests/sec: 1')\n"
         f"while not pathlib.Path({str(tmp_path / 'enough')!r}).exists(): time.sleep(0.01)"
     )
-    outcome = run_load(Script(source), SPEC, StepFolder(tmp_path), tick=tick)
+    outcome = run_load(script(source), SPEC, StepFolder(tmp_path), tick=tick)
     assert StepFolder(tmp_path).console.read_text() == "Requests/sec: 1\n"
     assert outcome.exit_code == 0 and not outcome.interrupted
     assert len(ticks) >= 2 and len(set(ticks)) == 1
@@ -170,7 +165,7 @@ def test_a_clock_that_is_set_meanwhile_makes_a_load_no_longer(
     kept, looks = time.time_ns, itertools.count()
     monkeypatch.setattr(time, "time_ns", lambda: kept() + round(next(looks) * step_s * 1e9))
     begun_s = time.monotonic()
-    outcome = run_load(Script("import time; time.sleep(0.2)"), SPEC, StepFolder(tmp_path))
+    outcome = run_load(script("import time; time.sleep(0.2)"), SPEC, StepFolder(tmp_path))
     took_s = (outcome.ended_unix_us - outcome.started_unix_us) / 1e6
     assert 0.2 <= took_s <= time.monotonic() - begun_s
 
@@ -182,7 +177,7 @@ def test_a_load_that_is_stopped_early_may_still_write_its_report(tmp_path: Path)
         "signal.signal(signal.SIGINT, end)\nprint('up', flush=True); time.sleep(60)"
     )
     outcome = run_load(
-        Script(source),
+        script(source),
         SPEC,
         StepFolder(tmp_path),
         tick=lambda _pid, _s: "up" not in StepFolder(tmp_path).console.read_text(),
@@ -199,7 +194,7 @@ def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_load(Script("import time; time.sleep(60)"), SPEC, StepFolder(tmp_path), tick=tick)
+        run_load(script("import time; time.sleep(60)"), SPEC, StepFolder(tmp_path), tick=tick)
     assert gone(pids[0])
 
 
@@ -207,9 +202,9 @@ def test_ctrl_c_leaves_no_generator_behind(tmp_path: Path) -> None:
 def test_a_refusal_is_raised_in_the_generators_own_words(tmp_path: Path, code: int, remedy: str) -> None:
     source = f"import sys; print('put.lua:3: no such thing', file=sys.stderr); sys.exit({code})"
     with pytest.raises(MeasureError, match=rf"put.lua:3: no such thing; {remedy}"):
-        run_load(Script(source), SPEC, StepFolder(tmp_path))
+        run_load(script(source), SPEC, StepFolder(tmp_path))
 
 
 def test_a_killed_generator_is_an_exit_code_not_a_crash(tmp_path: Path) -> None:
     source = f"import os, signal; os.kill(os.getpid(), signal.{signal.SIGKILL.name})"
-    assert run_load(Script(source), SPEC, StepFolder(tmp_path)).exit_code == 128 + signal.SIGKILL
+    assert run_load(script(source), SPEC, StepFolder(tmp_path)).exit_code == 128 + signal.SIGKILL

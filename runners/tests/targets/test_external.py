@@ -14,10 +14,10 @@ import pytest
 from runners.design.target import read_target
 from runners.errors import LabError, PlanError, ServerError
 from runners.process.supervisor import free_port, tree
-from runners.targets.base import Jvm, Target
 from runners.targets.external import RunningTarget, launch
+from runners.targets.group import Target
 from runners.tests.waiting import gone, started, until
-from runners.trial.telemetry import Telemetry
+from runners.trial.telemetry import telemetry
 
 #: Answers 200 on /health where the token is right, else 403; its worker is a process of its own, in its own session.
 SERVER = """
@@ -83,7 +83,6 @@ def _of_whole_tree(running: RunningTarget) -> tuple[int, ...]:
 def test_it_runs_where_its_folder_is_and_is_stopped_whole(folder: Folder, running: RunningTarget) -> None:
     target: Target = running
     assert target.status() == {}
-    assert not isinstance(running, Jvm)
     assert str(folder.path) in running.log.read_text()
     processes = _of_whole_tree(running)
     running.stop()
@@ -199,11 +198,10 @@ def test_what_can_not_be_names_file_and_key(folder: Folder, more: dict[str, obje
 
 def test_telemetry_is_of_the_whole_tree(folder: Folder, running: RunningTarget, tmp_path: Path) -> None:
     _of_whole_tree(running)
-    telemetry = Telemetry(tmp_path / "t.jsonl", running.pids)
-    telemetry.sample(os.getpid())
-    running.stop()
-    telemetry.sample(os.getpid())
-    telemetry.close()
+    with telemetry(tmp_path / "t.jsonl", running.pids) as sample:
+        sample(os.getpid())
+        running.stop()
+        sample(os.getpid())
     first, second = map(msgspec.json.decode, (tmp_path / "t.jsonl").read_text().splitlines())
     assert first["server"]["cpu_s"] > 0
     assert second["server"] is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ import pytest
 
 from runners.errors import ServerError
 from runners.storage.schema import ServerRecord
-from runners.targets.base import Jvm, Target, TargetGroup
+from runners.targets.group import Target, TargetGroup
 
 
 @dataclass
@@ -22,7 +22,6 @@ class Member:
     living: bool = True
     engine: str = "lsm"
     data: Path | None = None
-    stopped: list[str] = field(default_factory=list)
 
     @property
     def log(self) -> Path:
@@ -52,10 +51,6 @@ class Member:
     def record(self) -> ServerRecord:
         return ServerRecord(left_out=("log of a JVM",))
 
-    def stop(self) -> int:
-        self.stopped.append(self.subject)
-        return 0
-
 
 def group(*members: Member) -> TargetGroup:
     return TargetGroup("both", {each.subject: cast("Target", each) for each in members})
@@ -65,7 +60,6 @@ def test_what_is_asked_of_the_group_is_asked_of_all() -> None:
     both = group(Member("a", (1,)), Member("b", (2, 3), engine="noop"))
     assert both.pids == (1, 2, 3) and both.engine == "lsm, noop" and both.record().left_out == ("log of a JVM",)
     assert both.alive() and both.status() == {} and both.exit_code() is None and not both.ended_within(0.0)
-    assert not isinstance(both, Jvm), "abilities are those of one server"
 
 
 def test_the_one_that_died_tells_how() -> None:
@@ -74,8 +68,3 @@ def test_the_one_that_died_tells_how() -> None:
     with pytest.raises(ServerError, match="b"):
         both.status()
     assert both.death().thing == "b"
-
-
-def test_all_are_stopped() -> None:
-    a, b = Member("a", (1,)), Member("b", (2,))
-    assert group(a, b).stop() == 0 and (a.stopped, b.stopped) == (["a"], ["b"])

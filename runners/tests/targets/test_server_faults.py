@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from runners.errors import ServerError
+from runners.targets import lab_server
 from runners.targets.base import log_tail
 from runners.targets.lab_server import ONE_NIO, RunningServer, ServerSpec, launch
 from runners.tests.waiting import LIMIT_S, gone
@@ -36,12 +37,26 @@ server.serve_forever()
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Scripted(ServerSpec):
+    """A server made of lines of Python."""
+
+    script: str = ""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-c", self.script]
+
+
 def spec(folder: Path) -> ServerSpec:
     return ServerSpec(Path("java"), Path("dist"), "lsm", folder / "server", folder / "data")
 
 
+def started(folder: Path, script: str) -> RunningServer:
+    return launch(Scripted(Path("java"), Path("dist"), "lsm", folder / "server", folder / "data", script=script))
+
+
 def fake(folder: Path, answers: str = "mine") -> RunningServer:
-    return launch(spec(folder), [sys.executable, "-c", FAKE.format(ready=json.dumps(READY), answers=answers)])
+    return started(folder, FAKE.format(ready=json.dumps(READY), answers=answers))
 
 
 def test_a_ready_server_is_ours_and_stops(tmp_path: Path) -> None:
@@ -65,18 +80,19 @@ def test_another_server_on_the_port_is_refused(tmp_path: Path) -> None:
 def test_a_server_that_dies_at_start_shows_its_last_lines(tmp_path: Path) -> None:
     dying = "import sys; print('the disk is on fire', file=sys.stderr); sys.exit(3)"
     with pytest.raises(ServerError, match=r"with exit code 3(?s:.*)the disk is on fire"):
-        launch(spec(tmp_path), [sys.executable, "-c", dying])
+        started(tmp_path, dying)
 
 
-def test_a_server_that_never_gets_ready_is_stopped(tmp_path: Path) -> None:
+def test_a_server_that_never_gets_ready_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     silent = "import time; time.sleep(60)"
+    monkeypatch.setattr(lab_server, "READY_TIMEOUT_S", 0.3)
     with pytest.raises(ServerError, match=r"was not ready after 0\.3 s"):
-        launch(spec(tmp_path), [sys.executable, "-c", silent], timeout_s=0.3)
+        started(tmp_path, silent)
 
 
 def test_a_server_that_talks_nonsense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="printed b'hello"):
-        launch(spec(tmp_path), [sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(60)"])
+        started(tmp_path, "print('hello', flush=True); import time; time.sleep(60)")
 
 
 def test_a_dead_server_is_named_with_its_exit_code_and_log(tmp_path: Path) -> None:

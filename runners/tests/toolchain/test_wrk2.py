@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from runners.cli import lab
 from runners.cli import prepare as _commands  # noqa: F401 - so that `lab build` is there
 from runners.errors import Exit, ToolError
-from runners.toolchain import build, tools, wrk2
-from runners.toolchain.wrk2 import build_wrk2
+from runners.toolchain import build, tools
+from runners.toolchain.build import build_wrk2
 
 #: The interface of wrk2's own: `make` makes `wrk`, whose usage has a rate.
 MAKEFILE = "wrk: src/wrk.sh\n\t@echo LINK wrk\n\t@cp src/wrk.sh wrk\n\t@chmod +x wrk\n"
@@ -44,8 +44,8 @@ def commit(folder: Path, monkeypatch: pytest.MonkeyPatch, makefile: str = MAKEFI
     git(folder, "commit", "--quiet", "--allow-empty", "--message", "a")
     monkeypatch.setattr(tools, "WRK2_COMMIT", git(folder, "rev-parse", "HEAD"))
     monkeypatch.setattr(tools, "WRK2", folder.parent / "built" / "wrk2-0")
-    monkeypatch.setattr(wrk2, "SOURCES", build.source_hash(folder))
-    monkeypatch.setattr(wrk2, "REPOSITORY", folder.as_uri())
+    monkeypatch.setattr(build, "WRK2_SOURCES", build.source_hash(folder))
+    monkeypatch.setattr(build, "WRK2_REPOSITORY", folder.as_uri())
     return folder
 
 
@@ -94,7 +94,7 @@ def test_what_is_built_is_built_once_unless_it_is_forced_and_a_failure_leaves_it
 
 
 def test_a_repository_out_of_reach_says_what_to_put_where(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrk2, "REPOSITORY", "http://127.0.0.1:1/wrk2")
+    monkeypatch.setattr(build, "WRK2_REPOSITORY", "http://127.0.0.1:1/wrk2")
     with pytest.raises(ToolError) as refusal:
         build_wrk2(print)
     assert "http://127.0.0.1:1/wrk2" in refusal.value.thing

@@ -15,7 +15,7 @@ import pytest
 
 from runners.readers.activity import PROCESS, read_activity
 from runners.trial import activity
-from runners.trial.activity import Activity, BackgroundClock, Counters, available
+from runners.trial.activity import Activity, BackgroundClock, available, kept_open
 
 
 def _descriptors() -> int:
@@ -24,45 +24,45 @@ def _descriptors() -> int:
 
 def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
     path = tmp_path / "counter"
-    with Counters() as files:
+    with kept_open() as text_of:
         for text in ("1", "22 of it", ""):
             path.write_text(text)
-            assert files.text(str(path)) == text
+            assert text_of(str(path)) == text
 
 
 def test_no_file_is_no_text_until_there_is_one(tmp_path: Path) -> None:
     path = tmp_path / "later"
-    with Counters() as files:
-        assert files.text(str(path)) is None
+    with kept_open() as text_of:
+        assert text_of(str(path)) is None
         path.write_text("now")
-        assert files.text(str(path)) == "now"
+        assert text_of(str(path)) == "now"
 
 
 @pytest.mark.skipif(not available(), reason="the kernel does not tell what its threads use")
 def test_a_process_that_ended_has_none() -> None:
     with (
-        Counters() as files,
+        kept_open() as text_of,
         subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child,
     ):
         path = f"/proc/{child.pid}/schedstat"
-        first, before = files.text(path), _descriptors()
+        first, before = text_of(path), _descriptors()
         assert first is not None
         assert len(first.split()) == 3
         child.communicate(b"\n")
-        assert files.text(path) is None
-        assert files.text(path) is None
+        assert text_of(path) is None
+        assert text_of(path) is None
         assert _descriptors() < before, "its file is closed"
 
 
 def test_no_more_files_stay_open_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "KEPT", 3)
     before = _descriptors()
-    with Counters() as files:
+    with kept_open() as text_of:
         for name in range(10):
             path = tmp_path / str(name)
             path.write_text(f"holds {name}")
-            assert files.text(str(path)) == f"holds {name}"
-            assert files.text(str(path)) == f"holds {name}"
+            assert text_of(str(path)) == f"holds {name}"
+            assert text_of(str(path)) == f"holds {name}"
         assert _descriptors() == before + 3
     assert _descriptors() == before
 

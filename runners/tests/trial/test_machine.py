@@ -9,7 +9,7 @@ from pathlib import Path
 from runners.process.cpu_placement import usable_cpus
 from runners.trial import machine
 from runners.trial.profiler import MAX_INTERVAL_NS, MIN_INTERVAL_NS, TARGET_CPU_SAMPLES, ProfileSpec
-from runners.trial.telemetry import Telemetry
+from runners.trial.telemetry import telemetry
 
 
 def test_facts_have_a_value_or_none() -> None:
@@ -33,10 +33,9 @@ def test_server_and_generator_are_apart_where_there_are_two_cores() -> None:
 
 
 def test_a_process_that_is_gone_gives_no_usage(tmp_path: Path) -> None:
-    telemetry = Telemetry(tmp_path / "t.jsonl", (os.getpid(),))
-    telemetry.sample(2**22 + 1)
-    telemetry.sample(os.getpid())
-    telemetry.close()
+    with telemetry(tmp_path / "t.jsonl", (os.getpid(),)) as sample:
+        sample(2**22 + 1)
+        sample(os.getpid())
     assert (tmp_path / "t.jsonl").read_text().count("\n") == 2
 
 

@@ -17,6 +17,7 @@ import pytest
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.activity import read_stall_log
 from runners.toolchain.build import build_truepace
+from runners.trial import activity
 from runners.trial.activity import stalls_watched
 
 HELD_S = 0.2
@@ -65,10 +66,10 @@ def hogged(cpu: int) -> None:
 
 def seen(folder: Path, plant: Plant) -> tuple[pd.DataFrame, float]:
     """A core's stalls while something was planted on it, and the longest in milliseconds."""
-    witness = build_truepace(lambda _line: None).with_name("stall-witness")
+    build_truepace(lambda _line: None)
     cpu, file = usable_cpus()[-1], folder / "stalls.txt"
     began = time.time_ns() // 1000
-    with stalls_watched(file, [cpu], witness) as reported:
+    with stalls_watched(file, [cpu]) as reported:
         plant(cpu)
     (record,) = reported
     if record.note is not None:
@@ -96,18 +97,20 @@ def test_a_hog_of_higher_priority_is_seen_when_and_as_long_as_it_held_the_core(t
     assert found["t_s"].between(0, 120).all(), found.to_string()
 
 
-def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path) -> None:
-    with stalls_watched(tmp_path / "stalls.txt", [0], tmp_path / "stall-witness") as reported:
+def test_a_witness_that_is_not_there_costs_no_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(activity, "STALL_WITNESS", tmp_path / "stall-witness")
+    with stalls_watched(tmp_path / "stalls.txt", [0]) as reported:
         pass
     (record,) = reported
     assert record.cpus == () and record.note is not None and "not built" in record.note
 
 
-def test_a_refusal_is_reported_with_its_remedy(tmp_path: Path) -> None:
+def test_a_refusal_is_reported_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "stall-witness"
+    monkeypatch.setattr(activity, "STALL_WITNESS", program)
     program.write_text("#!/bin/sh\necho 'stall-witness: real-time priority is refused'\nexit 1\n")
     program.chmod(0o755)
-    with stalls_watched(tmp_path / "stalls.txt", [0], program) as reported:
+    with stalls_watched(tmp_path / "stalls.txt", [0]) as reported:
         pass
     note = reported[0].note or ""
     assert "real-time priority is refused" in note and "setcap" in note and "ulimit -r" in note
