@@ -58,8 +58,7 @@ def count(value: float | None) -> str:
     """Return a whole number as text, "unknown" for None and NaN: 3 959 100."""
     if not known(value):
         return UNKNOWN
-    text = f"{abs(round(value)):,}".replace(",", THIN)
-    return (MINUS if round(value) < 0 else "") + text
+    return f"{round(value):,}".replace(",", THIN).replace("-", MINUS)
 
 
 def rate(value: float | None) -> str:
@@ -74,17 +73,13 @@ def _time_unit(value_us: float) -> tuple[float, str]:
     return (1e3, "ms") if size >= 999.5 else (1.0, "us")
 
 
-def _bare(value_us: float, scale: float) -> str:
-    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
-    return f"{value_us:.0f}".replace("-", MINUS) if whole else _digits(value_us / scale)
-
-
 def latency(value_us: float | None) -> str:
     """Return a duration, given in microseconds, as text, "unknown" for None and NaN: 118 us, 1.02 ms, 1.83 s."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = _time_unit(value_us)
-    return f"{_bare(value_us, scale)}{NBSP}{unit}"
+    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
+    return f"{_rounded(value_us, 0) if whole else _digits(value_us / scale)}{NBSP}{unit}"
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
@@ -210,6 +205,4 @@ def listed(words: Iterable[str]) -> str:
 def sentence(text: str) -> str:
     """Return text with a capital first letter and a full stop."""
     text = text.strip()
-    if not text:
-        return text
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")
