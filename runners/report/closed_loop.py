@@ -73,7 +73,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
         there = _cell(output.requests_per_s, output.latencies.at(0.5), output.latencies.at(0.99), output.errors)
         ours, missed = "not measured", tables.NONE
         if loop is not None:
-            p50, p99 = loop.at(0.5), loop.at(0.99)
+            p50, p99 = (facts.quoted(loop.step, level) for level in (0.5, 0.99))
             known = p99 if facts.samples(loop.step) * 0.01 >= facts.ENOUGH_BEYOND else None
             ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
             other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)

@@ -81,8 +81,7 @@ def cluster_sections(run: Run) -> Iterator[Section]:
     """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
     if profiles := cluster.lock_waits(run):
         yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
-    loads = cluster.clusters(run)
-    if cluster.topology(loads) is not None:
+    if loads := cluster.clusters(run):
         yield Section.of("keys-section", _keys_table(loads))
 
 
@@ -105,8 +104,8 @@ def _keys_table(loads: Sequence[Step]) -> Table:
 def _lock_table(profiles: Sequence[Waited]) -> Table:
     rows = tuple(
         (
-            waits.name, tables.rate(facts.offered_rps(waits.step)), tables.seconds(waits.all_s),
-            tables.seconds(waits.client_s),
+            facts.engine_name(waits.step.subject), tables.rate(facts.offered_rps(waits.step)),
+            tables.seconds(waits.all_s), tables.seconds(waits.client_s),
             tables.share_interval(waits.share.value, waits.share.low, waits.share.high) if waits.share else tables.NONE,
         )
         for waits in profiles

@@ -17,6 +17,7 @@ from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import fitted_line
 from runners.design.session import PAIRED
+from runners.design.two_generators import NAME, TRUEPACE
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
@@ -24,7 +25,7 @@ from runners.report import style, tables
 from runners.report.latency import curve
 from runners.report.tables import PROSE, Section, Table
 from runners.results import generators
-from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
+from runners.results.generators import Difference, TwoReadings, two_readings
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 UP_TO = 0.95  # the highest percentile on a linear axis
@@ -34,6 +35,7 @@ COLOURS = {
     "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
 }  # fmt: skip
 LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
+STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
@@ -147,7 +149,7 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     if (lead := _lead(measured)) is not None:
         connections, rate, by_tool = lead
         reference = instrument.reference_of(by_tool)
-        named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
+        named = [floor for floor in by_tool.values() if floor.tool == TRUEPACE or floor is reference]
         medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
         heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
     return figure.headed(heading, f"Floors of the generators. {heading}.")
@@ -205,6 +207,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
+    seen = sorted(seen, key=lambda load: (*STALL_ORDER, load.tool).index(load.tool))
     longest_s = max(load.longest_s for load in seen)
     waits_s = np.linspace(0.01, 1.02, 400) * longest_s
     paced = [load for load in seen if words.known(load.rate_rps)]
@@ -213,7 +216,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
         broad: dict[str, Any] = {"color": style.FLOOR, "linewidth": 7, "alpha": 0.55, "solid_capstyle": "butt"}
         expected = [best.expected_above(wait_s) for wait_s in waits_s]
         axes.plot(waits_s, expected, label="must wait, by the schedule", **broad)
-    for load in reversed(ordered(seen)):
+    for load in reversed(seen):
         label = label_of(load.tool)
         drawn: dict[str, Any] = {"color": colour_of(load.tool), "linewidth": 2}
         if len(load.waits_s):
@@ -227,7 +230,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     axes.set_xlabel("response time (s)")
     axes.set_ylabel("requests that took longer")
     style.legend(figure, 3)
-    counting = [load for load in ordered(seen) if words.known(load.seen_share)]
+    counting = [load for load in seen if words.known(load.seen_share)]
     parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
     heading = (
         f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
@@ -295,5 +298,5 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 
 def left_out(run: Run) -> Iterator[str]:
     """Yield a sentence that wrk2 was absent, and how to get it, if a load by wrk2 was planned."""
-    if wrk2_was_absent(run):
+    if NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED):
         yield PROSE[ANCHOR]["absent"]

@@ -49,8 +49,7 @@ class Passed:
     @property
     def share(self) -> float:
         """The share of the requests that were passed on."""
-        requests = self.local + self.proxied
-        return self.proxied / requests if requests else math.nan
+        return self.proxied / (self.local + self.proxied)
 
 
 def passed(steps: list[Step]) -> Passed | None:
@@ -88,11 +87,6 @@ def by_treatment(loads: Sequence[Step]) -> list[Passed]:
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
 
-def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
-    """Return the sorted addresses of the first load's nodes; None without loads."""
-    return next((tuple(sorted(map(str, step.record.cluster_after["topology"]))) for step in loads), None)
-
-
 LOCK_ANCHOR = "client-lock"
 #: The frame that takes the client's lock around a call, and that lock's frame; other locks are the client library's.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
@@ -109,16 +103,10 @@ class Waited:
     client_s: float
     share: Bounded | None
 
-    @property
-    def name(self) -> str:
-        return facts.engine_name(self.step.subject)
 
-
-def waited(step: Step) -> Waited | None:
-    """Return the waits for locks in a step, by its lock profile; None without a lock profile."""
-    stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
-    if LOCK not in step.profiled or not length_s:
-        return None
+def _waited(step: Step, length_s: float) -> Waited:
+    """Return the waits for locks in a step of `length_s`, by its lock profile."""
+    stacks = step.frames["stacks"]
     own = stacks[stacks["event"] == LOCK] if not stacks.empty else stacks
     if own.empty:
         return Waited(step, 0.0, 0.0, None)
@@ -137,7 +125,7 @@ def waited(step: Step) -> Waited | None:
 def lock_waits(run: Run) -> list[Waited]:
     """Return the waits for locks in the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
-    return [waits for step in last.values() if (waits := waited(step)) is not None]
+    return [_waited(step, step.record.duration_s) for step in last.values() if step.record.duration_s]
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"
@@ -210,9 +198,9 @@ def _rotated(word: Words, by: int) -> Words:
 def spreads(results: Results) -> Answer | None:
     """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of them."""
     loads = clusters(results.run)
-    nodes = topology(loads)
-    if nodes is None:
+    if not loads:
         return None
+    nodes = tuple(sorted(map(str, loads[0].record.cluster_after["topology"])))
     old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
     measures = (
         Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE),

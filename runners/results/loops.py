@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded
 from runners.audit.rules.draws import integers
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
@@ -52,12 +51,9 @@ class Loop:
             facts.achieved_rps(step), completed, non_2xx,
         )  # fmt: skip
 
-    def at(self, level: float) -> Bounded | None:
-        return facts.quoted(self.step, level)
-
     @property
     def median_us(self) -> float:
-        value = self.at(0.5)
+        value = facts.quoted(self.step, 0.5)
         return value.value if value is not None else math.nan
 
     @property

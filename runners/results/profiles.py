@@ -114,11 +114,6 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     return {name: value for name, value in shares.items() if not name.startswith("[")}
 
 
-def _discoveries(p_values: list[float]) -> list[bool]:
-    """Return, for each p-value, whether its hypothesis is rejected at a false discovery rate of RATE."""
-    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
-
-
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
     """Return the changes of frames with at least LEAST_SHARE, largest first; `beyond` marks the significant ones."""
     a, b = frame_shares(first, event), frame_shares(second, event)
@@ -129,8 +124,8 @@ def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
         if max(key) >= LEAST_SHARE and (key not in together or depth.get(name, 0) > depth.get(together[key], 0)):
             together[key] = name
     tested = [_tested(name, a.get(name, (0.0, 0.0)), b.get(name, (0.0, 0.0))) for name in together.values()]
-    beyond = _discoveries([change.p for change in tested])
-    marked = [replace(change, beyond=flag) for change, flag in zip(tested, beyond, strict=True)]
+    adjusted = false_discovery_control([change.p for change in tested]) if tested else ()
+    marked = [replace(change, beyond=bool(p <= RATE)) for change, p in zip(tested, adjusted, strict=True)]
     return sorted(marked, key=lambda change: (-abs(change.change.value), change.frame))
 
 

@@ -116,10 +116,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound if it lies within the floor."""
-    label, value = (
-        "that of truepace, the lab's generator,",
-        facts.quoted(step, 0.5) or Bounded(math.nan),
-    )
+    label, value = "that of truepace, the lab's generator,", facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)
