@@ -62,12 +62,9 @@ def drawn(
         if words.known(row.low) and words.known(row.high):
             axes.plot([max(row.low, 1e-9), row.high], [index, index], color=colour, linewidth=4, zorder=3)
         axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
-    axes.set_xscale("log")
-    axes.set_xlim(1 / side, side)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set(xscale="log", xlim=(1 / side, side))
+    axes.xaxis.set(major_locator=FixedLocator(_ticks(side)), minor_locator=NullLocator(), major_formatter=_tick)
     style.rows(axes, labels or [row.quantity.label for row in rows], 8)
-    axes.xaxis.set_major_formatter(_tick)
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]

@@ -64,7 +64,9 @@ def load_lines(step: Step) -> Iterator[str]:
         yield _line("reconnects", text)
     yield _line("median", facts.latency_text(step, 0.5))
     yield _line("p99", facts.latency_text(step, 0.99))
-    yield _line("CPU", _cpu(step))
+    used_us = facts.cpu_us(step)
+    cpu = f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"
+    yield _line("CPU", cpu if words.known(used_us) else "not known: the lab did not start the server")
 
 
 def judged_load(judgement: LoadJudgement) -> str:
@@ -78,10 +80,3 @@ def judged_load(judgement: LoadJudgement) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"{name:<11}{text}"
-
-
-def _cpu(step: Step) -> str:
-    used_us = facts.cpu_us(step)
-    if not words.known(used_us):
-        return "not known: the lab did not start the server"
-    return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

@@ -17,7 +17,7 @@ from runners.report.flamegraph import FlameGraph
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
 from runners.report.validity import failed_checks, marks_of, notices, validity_line
-from runners.results.answer import Answered, Verdict
+from runners.results.answer import Answered
 from runners.results.conclusion import Conclusion
 
 MOST_ROWS = 18
@@ -37,19 +37,11 @@ class QuestionPart:
     marks: tuple[str, ...]
 
     @property
-    def anchor(self) -> str:
-        return self.shown.anchor
-
-    @property
     def claim(self) -> str:
         """The claim of the original report, with its line number if known; empty without a claim."""
         question = self.answered.question
         line = f", line {question.line}" if question.line else ""
         return f"The original report{line}: {question.claim}" if question.claim else ""
-
-    @property
-    def decided(self) -> bool:
-        return self.answered.answer.verdict != Verdict.INCONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +65,6 @@ class Document:
     commands: tuple[tuple[str, str], ...]
     consoles: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
-
-    @property
-    def not_measured(self) -> list[QuestionPart]:
-        """The questions that this run did not measure."""
-        return [part for part in self.questions if not part.answered.measured]
 
     @property
     def parts(self) -> tuple[Section, ...]:

@@ -26,7 +26,6 @@ from runners.results import profiles
 from runners.results.results import Results
 
 MOST_SHARES = 5
-FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
@@ -75,7 +74,7 @@ def loads_table(results: Results) -> Table | None:
 def latency_section(results: Results) -> Section:
     """Return the section on latency: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Picture]()
-    loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= FEWEST_SAMPLES]
+    loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= facts.FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
         floor = instrument.nearest_floor(run.steps, own[0])
         output = results.published_output(workload)
@@ -150,7 +149,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
-        chosen += [graph for graph in alike if graph.samples >= FEWEST_SAMPLES][:1]
+        chosen += [graph for graph in alike if graph.samples >= facts.FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])
 
 
@@ -158,7 +157,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
     """Yield a table of shares with intervals for each event, a column for each of at most four profiled steps."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in events:
-        steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
+        steps = [s for s in list(last.values())[:4] if facts.profile_samples(s, event) >= facts.FEWEST_SAMPLES]
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
@@ -272,8 +271,7 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
 
 def rate_rps(step: Step) -> float:
     """Return the offered rate of a step, to sort by; 0 for a closed loop."""
-    offered_rps = facts.offered_rps(step)
-    return offered_rps if math.isfinite(offered_rps) else 0.0
+    return words.finite(facts.offered_rps(step)) or 0.0
 
 
 @style.styled

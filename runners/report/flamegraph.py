@@ -69,10 +69,6 @@ class Box:
     level: int
     left: float
 
-    @property
-    def width(self) -> float:
-        return self.node.share
-
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     """Return a tree of the calls in `stacks` and `other`, with each call's share of both; thread names are left out."""
@@ -143,7 +139,7 @@ class FlameGraph:
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
-                box.level, *(round(share * SCALE) for share in (box.left, box.width, box.node.other)),
+                box.level, *(round(share * SCALE) for share in (box.left, box.node.share, box.node.other)),
                 names.setdefault(box.node.name, len(names)), colours.setdefault(self._colour(box.node), len(colours)),
             ]
             for box in seen
@@ -184,7 +180,7 @@ class FlameGraph:
         parts = [f'<svg viewBox="0 0 {STILL_WIDTH} {high}" role="img" aria-label="{escape(self.title)}">']
         for box in seen:
             colour, ink = self._colour(box.node)
-            x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.width
+            x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.node.share
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
             name, letters = short(box.node.name), int(width / STILL_LETTER - 0.8)
             text = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters >= 4 else ""
@@ -198,7 +194,7 @@ class FlameGraph:
         return str(self.still()).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
-    def towers(self) -> list[Tower]:
+    def towers(self) -> list[Node]:
         """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (SPLITS).
 
         A branch is not split into frames of Java's locks: a wait bears the name of the lock's caller.
@@ -214,16 +210,17 @@ class FlameGraph:
                 standing += parts
             else:
                 branches.append(node)
-        widest = sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
-        return [
-            Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest
-        ]
+        return sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
 
     @property
     def words(self) -> str:
         """The widest towers in one line: frame, share, and how much of that share its largest category has."""
-        event = EVENT_NAMES.get(self.event, self.event)
-        return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
+        parts = list[str]()
+        for tower in self.towers:
+            category, share = max(tower.categories.items(), key=lambda item: item[1])
+            part = "all" if share >= ALL * tower.share else f"{words.percent(share)} of the whole"
+            parts.append(f"{short(tower.name)} {words.percent(tower.share)} ({part} in {category})")
+        return f"Widest towers of the {EVENT_NAMES.get(self.event, self.event)}: {', '.join(parts)}."
 
     def _repr_html_(self) -> str:
         mark = "" if self.step.valid else f" <b>Not valid: {escape(facts.why_not(self.step))}</b>"
@@ -231,22 +228,6 @@ class FlameGraph:
 
     def __repr__(self) -> str:
         return f"FlameGraph({self.step.name!r}, {self.event!r}, samples={self.samples})"
-
-
-@dataclass(frozen=True, slots=True)
-class Tower:
-    """A branch of a flame graph: lowest frame, share of all samples, largest category, that category's share."""
-
-    frame: str
-    share: float
-    category: str
-    in_category: float
-
-
-def _tower_words(tower: Tower) -> str:
-    whole = tower.in_category >= ALL * tower.share
-    part = "all" if whole else f"{words.percent(tower.in_category)} of the whole"
-    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} in {tower.category})"
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:

@@ -126,11 +126,9 @@ def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None =
     low, high = min(rates_rps), max(rates_rps)
     for axes in (above, below):
         if high / low > WIDE:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)))
-            axes.xaxis.set_minor_formatter(NullFormatter())
-            spare = (high / low) ** 0.06
-            axes.set_xlim(low / spare, high * spare)
+            spare, subs = (high / low) ** 0.06, (1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)
+            axes.set(xscale="log", xlim=(low / spare, high * spare))
+            axes.xaxis.set(major_locator=LogLocator(subs=subs), minor_formatter=NullFormatter())
         else:
             axes.set_xlim(0, high * 1.08)
         _knee(axes, shown.knee)
@@ -192,9 +190,8 @@ def _achieved(axes: Axes, shown: Ladder) -> None:
     least = 100 * (shown.objective.achieved if shown.objective else facts.LEAST_ACHIEVED)
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     known = [100 * achieved for point in shown.points if math.isfinite(achieved := point.rate_step.achieved)]
-    axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
+    axes.set(ylim=(max(0.0, min([least, *known]) - 5), 102), ylabel="achieved")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
-    axes.set_ylabel("achieved")
 
 
 def _knee(axes: Axes, knee: Knee | None) -> None:

@@ -281,9 +281,8 @@ def timeline(
     low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
     style.latency_axis(panels[0][0], low, high * ((high / low) ** WORDS if marks else 1.0))
     entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in panels[0]]
-    panels[1][0].set_ylim(0, 1.15 * most)  # all columns share it
     panels[0][0].set_ylabel("latency (log)")
-    panels[1][0].set_ylabel("responses/s")
+    panels[1][0].set(ylabel="responses/s", ylim=(0, 1.15 * most))  # all columns share it
     if seen is not None:
         _spikes(panels[0][0], seen, f"latency spike ({len(seen.tail.spikes)})")
         panels[0][0].axhline(
@@ -325,8 +324,7 @@ def _responses(axes: Axes, step: Step) -> float:
     offered_rps = step.record.offered_rps
     if words.known(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(style.axis_count)
+    axes.yaxis.set(major_locator=MaxNLocator(4, integer=True), major_formatter=style.axis_count)
     return max([0.0, offered_rps or 0.0, *map(float, completed)])
 
 

@@ -56,11 +56,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 def size_words(run: Run) -> str:
     """Return a run's size in words, with an explanation of the size `published`."""
     size = str(run.manifest.get("size"))
-    return (
-        f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
-        if size == PUBLISHED
-        else f"size {size}"
-    )
+    if size == PUBLISHED:
+        return f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
+    return f"size {size}"
 
 
 def terms(results: Results) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from runners.report.narrow import narrowed
 from runners.report.style import Picture
 from runners.report.tables import Markdown, Table, template
 from runners.results.conclusion import Conclusion
+from runners.storage.step_folder import replace_file
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 #: The most figures that an archive keeps, flame graphs apart; report.html has all figures.
@@ -90,16 +90,6 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
     for path in folder.iterdir():
         if path.is_file() and path.suffix in (".png", ".svg", ".csv") and path.name not in files:
             path.unlink()
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file by `content`, whole or not at all (write, flush to disk, rename)."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(path)
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:

@@ -251,11 +251,10 @@ def _panel(axes: Axes, trend: Trend) -> None:
     for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
         axes.annotate(signed(change.ratio - 1), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
-    axes.set_ylim(0, values.max() * 1.2)
+    axes.set(xlim=(-0.8, len(frame) - 0.2), ylim=(0, values.max() * 1.2))
     axes.yaxis.set_major_formatter(style.axis_count if trend.metric == "achieved" else style.axis_time)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.set_xlim(-0.8, len(frame) - 0.2)
     axes.tick_params(labelsize=7.5)
     axes.set_title(trend.title.replace(", experiment", "\nexperiment"), fontsize=8.5)
 

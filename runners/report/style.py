@@ -22,6 +22,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -186,9 +187,8 @@ def bars(
     for name, at, colour, dash in marks:
         axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
     rows(axes, [plain(label, 32) for label in labels])
-    axes.set_xlim(0, 1.16 * max(most))
+    axes.set(xlim=(0, 1.16 * max(most)), xlabel=axis)
     axes.xaxis.set_major_formatter(axis_count)
-    axes.set_xlabel(axis)
     legend(figure, 4, 8)
     return figure.headed(heading)
 
@@ -296,8 +296,7 @@ def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
 
 def is_dark(colour: str) -> bool:
     """Return whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
 
@@ -322,14 +321,10 @@ def axis_count(value: float, _place: float = 0) -> str:
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
     """Make y a logarithmic latency axis, `low_us` to `high_us` and some room; ticks at 1, 2 and 5 for few decades."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
-    axes.set_yscale("log")
-    axes.yaxis.set_gid("latency")
-    axes.set_ylim(low, high)
-    decades = math.log10(high / low)
-    subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=30))
-    axes.yaxis.set_major_formatter(axis_time)
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set(yscale="log", ylim=(low, high))
+    subs = (1.0, 2.0, 5.0) if math.log10(high / low) < 3.8 else (1.0,)
+    axes.yaxis.set(gid="latency", major_formatter=axis_time, minor_formatter=NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=30))
 
 
 PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
@@ -337,13 +332,10 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 
 def percentile_axis(axes: Axes, most: float) -> None:
     """Make x the axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
-    axes.set_xscale("log")
-    axes.xaxis.set_gid("percentile")
-    axes.set_xlim(1, max(most, 2.5))
+    axes.set(xscale="log", xlim=(1, max(most, 2.5)), xlabel="percentile (axis: 1/(1-p))")
     labels = {1 / (1 - p): f"{100 * p:.8g} %" for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001}
     axes.set_xticks(list(labels), list(labels.values()))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("percentile (axis: 1/(1-p))")
+    axes.xaxis.set(gid="percentile", minor_locator=NullLocator())
 
 
 LEVELS = (0.5, 0.99)

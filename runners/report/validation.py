@@ -184,13 +184,10 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
         tops[climbs].append(float(rows[rows["percentile"] <= timing.UP_TO]["value_us"].max()))
         if line is not None and climbs:
             ticks.append(f"{name.partition(',')[0].replace('(wrk2', 'wrk2')} ({words.latency(line.width_us)})")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1.35 * max(tops[True] or tops[False]))
-    axes.xaxis.set_major_locator(MultipleLocator(0.1))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set(xlim=(0, 1), xlabel=f"percentile (linear, up to p{100 * UP_TO:g})")
+    axes.set(ylim=(0, 1.35 * max(tops[True] or tops[False])), ylabel="response time (linear)")
+    axes.xaxis.set(major_locator=MultipleLocator(0.1), major_formatter=lambda value, _: f"{100 * value:.0f} %")
     axes.yaxis.set_major_formatter(style.axis_time)
-    axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
-    axes.set_ylabel("response time (linear)")
     style.legend(figure, 5)
     heading = "No generator shows a tick: latencies are flat in the percentile"
     if ticks:
@@ -224,11 +221,9 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
             axes.plot(waits_s, counted, linestyle=DASHES.get(load.tool, "-"), label=label, **drawn)
         else:
             axes.plot([0, load.max_us / 1e6], [1, 1], "o-", markevery=[1], label=f"{label} (its longest)", **drawn)
-    axes.set_xlim(0, longest_s * 1.04)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, longest_s * 1.04), xlabel="response time (s)")
+    axes.set(ylim=(0, None), ylabel="requests that took longer")
     axes.yaxis.set_major_formatter(style.axis_count)
-    axes.set_xlabel("response time (s)")
-    axes.set_ylabel("requests that took longer")
     style.legend(figure, 3)
     counting = [load for load in seen if words.known(load.seen_share)]
     parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]

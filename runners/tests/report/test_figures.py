@@ -162,9 +162,9 @@ def test_frames_have_short_names(name: str, shortened: str) -> None:
 def test_boxes_lie_within_their_parents() -> None:
     stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
     found: dict[str, Any] = {box.node.name: box for box in boxes(tree(stacks))}
-    assert found["all"].width == 1
-    assert found["a"].width == pytest.approx(0.5)
-    assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)
+    assert found["all"].node.share == 1
+    assert found["a"].node.share == pytest.approx(0.5)
+    assert found["b"].left == found["a"].left and found["b"].node.share == pytest.approx(0.4)
     assert found["d"].left == pytest.approx(0.4)
     assert found["e"].left == pytest.approx(0.5)
 
