@@ -35,7 +35,6 @@ from runners.results.ladders import (
     searched_together,
 )
 from runners.results.published import of_setting, taken_at_rps
-from runners.storage.schema import LadderBase
 
 ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -60,13 +59,6 @@ def sides_of(knee: Knee) -> str:
     if low:
         return f"met at {low}; the steps above do not bound the knee"
     return f"missed at {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
-
-
-def base_words(ladder: Ladder, base: LadderBase) -> str:
-    """Return the name of a ladder's base rate: knee, estimate or bound of the knee, or closed loop."""
-    if base.what != KNEE or (ladder.base_knee is not None and ladder.base_knee.kind == Kind.FOUND):
-        return base.what
-    return f"{'estimate' if base.knee is not None else 'bound'} of the knee"
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
@@ -331,10 +323,11 @@ def against_published(ladder: Ladder) -> Table | None:
     """
     if ladder.base is None:
         return None
-    knee = ladder.knee
-    base_rps, base = (
-        (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder, ladder.base))
-    )
+    knee, base_rps, base = ladder.knee, ladder.base.rps, ladder.base.what
+    if knee is not None and knee.known:
+        base_rps, base = knee.quoted_rps, "knee"
+    elif base == KNEE and (ladder.base_knee is None or ladder.base_knee.kind != Kind.FOUND):
+        base = f"{'estimate' if ladder.base.knee is not None else 'bound'} of the knee"
     offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for name, output in of_setting(ladder):
         rate_rps = output.offered_rps
