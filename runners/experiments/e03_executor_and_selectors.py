@@ -177,14 +177,14 @@ EXPERIMENT = Experiment(
 
 def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, knees, profiles, published
-    from runners.results.loads import Loop, more_than
+    from runners.results.loads import more_than
 
-    one, many, pooled = Loop("selector-one", 1), Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
+    one, many, pooled = ("selector-one", 1), ("selector-one", CONNECTIONS), ("blocking-one", CONNECTIONS)
     return answered_by("03", {
         "connections": more_than(
             "by the pool", pooled, many, (("by 63 more connections", many, one), ("by both", pooled, one))
         ),
-        "one-connection": more_than("without the pool, of with it", one, Loop("blocking-one", 1)),
+        "one-connection": more_than("without the pool, of with it", one, ("blocking-one", 1)),
         "pool": knees.knees_apart("put", "blocking-one", "selector-one"),
         "selectors": knees.knees_apart("put", "blocking-many", "blocking-one"),
         "hand-over": comparisons.differs(("hand-over", "compare"), "blocking-one", "cpu_us"),

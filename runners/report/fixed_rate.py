@@ -242,10 +242,8 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
 
 def bars(run: Run) -> list[Bar]:
     """Return a bar for each profiled treatment and workload, at the highest rate that was profiled."""
-    chosen: dict[tuple[str, str], Step] = {}
-    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
-        if not facts.shares_of(step, "cpu").empty:
-            chosen[step.subject, step.workload] = step
+    profiled = sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps)
+    chosen = {(s.subject, s.workload): s for s in profiled if not facts.shares_of(s, facts.CPU).empty}
     drawn = list[Bar]()
     for (subject, workload), step in chosen.items():
         clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]

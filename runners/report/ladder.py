@@ -26,7 +26,7 @@ from runners.report.tables import PROSE, Linked, Section, Table
 from runners.results.ladders import (
     KNEE,
     Ladder,
-    SearchedKnee,
+    Searched,
     between,
     knees,
     knees_anchor,
@@ -305,7 +305,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
     if not all_ladders:
         return
     searched = [ladder for ladder in all_ladders if ladder.search is not None]
-    side_by_side = [store.ladder.name for stores in knees(run).values() for store in stores]
+    side_by_side = [search.name for searched in knees(run).values() for search, _ in searched]
     alone = [] if side_by_side else (searched or all_ladders)[:MOST_DRAWN]  # knees side by side are drawn together
     figures = []
     for drawn in alone:
@@ -367,30 +367,30 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
 
 
-def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
+def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style.Picture:
     """Draw the knees of one workload, a bar for each setting; the heading names the highest knee.
 
     The server that stores nothing, and knees of which only a bound is known, are not ranked.
     """
-    stores = [store for store in searched if store.ladder.steps[0].subject != CEILING] or searched
-    racing = [store for store in stores if store.knee.kind == Kind.FOUND]
-    bounded = [store for store in stores if store.knee.kind != Kind.FOUND]
-    parts = [f"{style.plain(store.name, 24)} {rate_interval(store.knee)}" for store in bounded]
+    stores = [(ladder, knee) for ladder, knee in searched if ladder.steps[0].subject != CEILING] or searched
+    racing = [(ladder, knee) for ladder, knee in stores if knee.kind == Kind.FOUND]
+    bounded = [(ladder, knee) for ladder, knee in stores if knee.kind != Kind.FOUND]
+    parts = [f"{style.plain(ladder.server, 24)} {rate_interval(knee)}" for ladder, knee in bounded]
     if racing:
-        best = max(racing, key=lambda store: store.knee.rps)
-        ratios = {store.name: between(run, store.ladder, best.ladder) for store in racing if store is not best}
+        best, highest = max(racing, key=lambda pair: pair[1].rps)
+        ratios = {ladder.server: between(run, ladder, best) for ladder, _ in racing if ladder is not best}
         near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
         of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
-        parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rate_interval(best.knee)}")
+        parts.append(f"{style.plain(best.server, 24)} has the highest knee{of}, {rate_interval(highest)}")
         parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
     heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
-    all_knees = [store.knee for store in searched]
+    all_knees = [knee for _, knee in searched]
     values = [knee.quoted_rps for knee in all_knees]
     nothing = (math.nan, math.nan)  # a bound has no line
     ends = [(knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else nothing for knee in all_knees]
     labels = dict(zip(values, map(rate_interval, all_knees), strict=True))
     return style.bars(
-        [store.name for store in searched], [("knee, 95 % interval", style.BLUE, values)],
+        [ladder.server for ladder, _ in searched], [("knee, 95 % interval", style.BLUE, values)],
         lambda rps: labels.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
     )  # fmt: skip
 
@@ -403,11 +403,11 @@ def knee_sections(run: Run) -> Iterator[Section]:
     figures = [
         knee_picture(run, workload, searched).at(knees_anchor(workload)) for workload, searched in by_workload.items()
     ]
-    every = [(searched[0].ladder, store) for searched in by_workload.values() for store in searched]
-    engines = {store.ladder.steps[0].engine for _, store in every}
+    every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
+    engines = {ladder.steps[0].engine for _, ladder, _ in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
-    paired = all(searched_together(first, store.ladder) for first, store in every)
-    bounds = any(store.knee.kind != Kind.FOUND for _, store in every)
+    paired = all(searched_together(first, ladder) for first, ladder, _ in every)
+    bounds = any(knee.kind != Kind.FOUND for _, _, knee in every)
     texts = ["together" if paired else "apart", *["bounds"] * bounds]
     text = " ".join(PROSE["knees"][name] for name in texts).format(what=what)
     yield Section("knees", heading, text=text, figures=tuple(figures))

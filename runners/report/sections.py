@@ -36,7 +36,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 def outage_title(death: Outage) -> str:
     """Return a title: the share of responses that failed in the seconds that were wholly without the node."""
     failed, offered = death.failed("without")
-    name = style.plain(death.name, 24)
+    name = style.plain(death.step.subject, 24)
     if not offered:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
@@ -59,7 +59,7 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
     rows = tuple(
         (
-            death.name, tables.rate(facts.offered_rps(death.step)),
+            death.step.subject, tables.rate(facts.offered_rps(death.step)),
             *(cell for part in ("before", "without", "after") for cell in cells(death, part)),
             tables.seconds(death.back_s - death.killed_s),
         )
@@ -138,7 +138,7 @@ def standing(store: Store, against: Store) -> str:
     if store.subject == against.subject:
         return "baseline"
     parts = []
-    for workload in dict.fromkeys([*against.knees, *store.knees]):
+    for workload in dict.fromkeys([*against.searches, *store.searches]):
         more = gain(store, against, workload)
         if more is not None:
             word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "inconclusive"
@@ -198,8 +198,8 @@ def store_table(stores: Sequence[Store]) -> Table:
 
 def _gain(more: Bounded | None, store: Store, workload: str) -> str:
     if more is None:
-        knee = store.knees.get(workload)
-        return rate_interval(knee.knee) if knee is not None else tables.NONE
+        search = store.searches.get(workload)
+        return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
     return changed(more.value, more.low, more.high)
 
 

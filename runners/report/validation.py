@@ -31,11 +31,11 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 UP_TO = 0.95  # the highest percentile on a linear axis
 ROW_IN = 0.34  # the height of a generator's row
 ANCHOR, FIGURE = "wrk2", "two-generators"
+#: The colours of the generators, in the order in which figures show them.
 COLOURS = {
-    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
+    "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE, "blocking": style.INK, "epoll": style.GREEN,
 }  # fmt: skip
 LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
-STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
@@ -204,7 +204,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
-    seen = sorted(seen, key=lambda load: (*STALL_ORDER, load.tool).index(load.tool))
+    seen = sorted(seen, key=lambda load: (*COLOURS, load.tool).index(load.tool))
     longest_s = max(load.longest_s for load in seen)
     waits_s = np.linspace(0.01, 1.02, 400) * longest_s
     paced = [load for load in seen if words.known(load.rate_rps)]

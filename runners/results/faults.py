@@ -34,10 +34,6 @@ class Outage:
     back_s: float
 
     @property
-    def name(self) -> str:
-        return self.step.subject
-
-    @property
     def events(self) -> list[tuple[float, str]]:
         """The events in their order, each with its time."""
         times = (self.killed_s, self.started_s, self.back_s)
@@ -76,7 +72,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 @answering
 def fails(results: Results, subject: str) -> Answer | None:
     """Answer: do requests to the cluster `subject` fail in those whole seconds in which a node was down?"""
-    outage = next((outage for outage in results.outages if outage.name == subject), None)
+    outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None
     failed, ended = outage.failed("without")

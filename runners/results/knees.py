@@ -40,8 +40,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
-    names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
-    knees = first.knee, second.knee
+    names, knees = (first.server, second.server), (first.knee, second.knee)
     steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
     starts = min(first.starts, second.starts)
     apart = between(results.run, first, second) if all(knee.known for knee in knees) else None

@@ -119,6 +119,11 @@ class Ladder:
         return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
 
     @property
+    def server(self) -> str:
+        """The name of the server's setting for readers."""
+        return facts.engine_name(self.steps[0].subject)
+
+    @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
@@ -228,28 +233,19 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
     return Counter(part for point in near for part in point.missed), len(near)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedKnee:
-    """The knee of one treatment under one workload, or a bound of it, and the search that found it."""
-
-    ladder: Ladder
-    knee: Knee
-
-    @property
-    def name(self) -> str:
-        """The name of the treatment."""
-        return facts.engine_name(self.ladder.steps[0].subject)
+#: A search, and the knee or a bound of it that the search found.
+Searched = tuple[Ladder, Knee]
 
 
-def knees(run: Run) -> dict[str, list[SearchedKnee]]:
+def knees(run: Run) -> dict[str, list[Searched]]:
     """Return the knees, or their bounds, that searches found, by workload; one with a single treatment is left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
-    searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
-    by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
+    known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
+    by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)
     return {
-        workload: known
-        for workload, known in by_workload.items()
-        if len({knee.name for knee in known}) >= FEWEST_SIDE_BY_SIDE
+        workload: searched
+        for workload, searched in by_workload.items()
+        if len({ladder.server for ladder, _ in searched}) >= FEWEST_SIDE_BY_SIDE
     }
 
 

@@ -7,7 +7,7 @@ round has a fresh start of every setting; a ratio is taken within each round, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runners.analysis import facts
 from runners.analysis.instrument import MEDIAN, UNIT_US, incomparable
@@ -53,21 +53,17 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A setting in closed loop on a number of connections."""
-
-    subject: str
-    connections: int
+#: A setting in closed loop, and its number of connections.
+Loop = tuple[str, int]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     """Return the valid steps of a loop by the number of the round."""
-    steps = run.find(kind=CLOSED, subject=loop.subject)
+    subject, connections = loop
     return {
         step.record.round or 0: step
-        for step in steps
-        if step.valid and step.record.connections == loop.connections and facts.achieved_rps(step) > 0
+        for step in run.find(kind=CLOSED, subject=subject)
+        if step.valid and step.record.connections == connections and facts.achieved_rps(step) > 0
     }
 
 

@@ -18,7 +18,7 @@ from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import REFERENCE_STORE
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
-from runners.results.ladders import SearchedKnee, between, knees
+from runners.results.ladders import Ladder, between, knees
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -28,7 +28,7 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN if not known.
+    """One store of a run: the step that filled it, its searches for knees by workload, what it takes; NaN if not known.
 
     `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
     `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
@@ -36,7 +36,7 @@ class Store:
 
     run: Run = field(repr=False, compare=False)
     fill: Step
-    knees: Mapping[str, SearchedKnee]
+    searches: Mapping[str, Ladder]
     on_disk: bool
     written: float
     room: float
@@ -61,7 +61,7 @@ def stores(results: Results) -> list[Store]:
     known, filled = knees(run), []
     for subject in (name for name in climbed if name in fills):
         fill, steps = fills[subject], measured[subject]
-        own = {work: knee for work, row in known.items() for knee in row if knee.ladder.steps[0].subject == subject}
+        own = {work: search for work, row in known.items() for search, _ in row if search.steps[0].subject == subject}
         data, after = fill.record.fill, [step.record.process_after for step in steps]
         wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(data.data_bytes) > 0
         written = wrote / _number(data.given_bytes) if on_disk and wrote > 0 else math.nan
@@ -85,9 +85,9 @@ def reference(filled: Sequence[Store]) -> Store:
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     """Return how far a store's knee lies above another's, as a share with its interval; None without both."""
-    if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
+    if workload not in store.searches or workload not in against.searches or store.subject == against.subject:
         return None
-    apart = between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
+    apart = between(store.run, store.searches[workload], against.searches[workload])
     return None if apart is None else apart.less(1)
 
 
