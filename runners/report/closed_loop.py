@@ -30,7 +30,16 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
         yield Section.of("delay", loop_curves(measured, instrument.floor_before(run.steps)).at(loops.CURVES))
     yield Section.of("rates-of-loops", loop_rates(measured, outputs).at(loops.RATES))
     if counted := [loop for loop in measured if words.known(loop.a_request("DelayedACKs"))]:
-        yield Section.of(loops.COUNTERS, _counters(counted))
+        rows = tuple(
+            (
+                _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
+                *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
+            )
+            for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait are next to others
+        )  # fmt: skip
+        head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
+        table = Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
+        yield Section.of(loops.COUNTERS, table)
     gets = [
         loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
     ]
@@ -38,19 +47,6 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
         yield Section.of(loops.ERRORS, _errors(gets))
     if any(loop.published for loop in measured):
         yield Section.of(loops.TABLE, _published(measured, outputs))
-
-
-def _counters(counted: Sequence[Loop]) -> Table:
-    """Tabulate the kernel's TCP counters per request, a row for each loop."""
-    rows = tuple(
-        (
-            _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
-            *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
-        )
-        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait are next to others
-    )  # fmt: skip
-    head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
-    return Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
 
 
 def _errors(gets: Sequence[Loop]) -> Table:

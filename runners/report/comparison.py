@@ -52,7 +52,11 @@ def drawn(
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     ratios = [(dots or {}).get((row.quantity.name, row.treatment), ()) for row in rows]
     compared = [(row, own) for row, own in zip(rows, ratios, strict=True) if not row.refused]
-    side = _side([ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)])
+    drawn_ratios = [ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)]
+    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in drawn_ratios if words.known(ratio)]
+    side = min(
+        MOST_TIMES, 1.08 * max([1.05, *reach])
+    )  # the axis ends a little beyond the ratio that is furthest from 1
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
@@ -88,12 +92,6 @@ def _tick(ratio: float, _place: float = 0) -> str:
     if ratio == 1:
         return "0"
     return f"{(ratio - 1) * 100:+.0f} %" if ratio < 5 else f"x {ratio:g}"
-
-
-def _side(ratios: Sequence[float]) -> float:
-    """Return the ratio at which the axis ends: a little beyond the one that is furthest from 1, at most MOST_TIMES."""
-    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
-    return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
 def title(comparison: Comparison) -> str:
@@ -146,8 +144,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     The leading quantity is first, then the main ones, then those with a decided difference.
     """
     controls = {row.quantity.name: row for row in comparison.control}
-    sides = (comparison.baseline, *comparison.treatments)
-    head = ["quantity", *map(facts.engine_name, sides)]
+    head = ["quantity", *map(facts.engine_name, (comparison.baseline, *comparison.treatments))]
     head += ["control"] * bool(controls) + ["reference target"] * bool(comparison.reference)
     by_quantity = facts.grouped(comparison.rows, lambda row: row.quantity.name)
     first = dict.fromkeys((comparison.leading, *MAIN))

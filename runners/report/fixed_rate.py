@@ -165,11 +165,9 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         weight = most[most >= LEAST_SHARE].sort_index()
         pairs = zip(steps, shown, strict=True)
         heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
-        body = [
-            (str(name), *(_share(rows, str(name)) for rows in shown))
-            for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
-        ]
-        named = [str(name) for name, *_ in body]
+        named = list(map(str, weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]))
+        intervals = [rows.reindex(named)[["share", "low", "high"]] for rows in shown]
+        body = [(name, *(tables.share_interval(*own.loc[name]) for own in intervals)) for name in named]
         body.append(("the rest", *(words.percent(rows["share"].drop(named, errors="ignore").sum()) for rows in shown)))
         measured = profiles.EVENT_NAMES[event]
         note = f"Share of {measured} with its 95 % interval."
@@ -177,13 +175,6 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         meant = "; ".join(f"{name}: {texts[name]}" for name, *_ in body if name in texts)
         note += f" {words.sentence(meant)}" if meant else ""
         yield Table(f"{measured[0].upper()}{measured[1:]} by category", ("category", *heads), tuple(body), note)
-
-
-def _share(rows: pd.DataFrame, category: str) -> str:
-    if category not in rows.index:
-        return tables.NONE
-    row = rows.loc[category]
-    return tables.share_interval(row["share"], row["low"], row["high"])
 
 
 def published_section(results: Results) -> Section:

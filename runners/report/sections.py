@@ -22,7 +22,6 @@ from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
-from runners.results.cluster import Waited
 from runners.results.faults import Outage
 from runners.results.results import Results
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
@@ -80,38 +79,32 @@ def outage_sections(run: Run) -> Iterator[Section]:
 def cluster_sections(run: Run) -> Iterator[Section]:
     """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
     if profiles := cluster.lock_waits(run):
-        yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
+        locks = tuple(
+            (
+                facts.engine_name(waits.step.subject), tables.rate(facts.offered_rps(waits.step)),
+                tables.seconds(waits.all_s), tables.seconds(waits.client_s),
+                waits.share.as_share if waits.share else tables.NONE,
+            )
+            for waits in profiles
+        )  # fmt: skip
+        head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
+        note = "A dash: nobody waited for that lock."
+        yield Section.of(cluster.LOCK_ANCHOR, Table("Waits for locks", head, locks, note))
     if loads := cluster.clusters(run):
-        yield Section.of("keys-section", _keys_table(loads))
-
-
-def _keys_table(loads: Sequence[Step]) -> Table:
-    rows = tuple(
-        (
-            facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
-            tables.share(nodes.share), tables.share(nodes.expected), tables.latency(nodes.call_p50_us),
-            tables.latency(nodes.call_p99_us), tables.count(nodes.failed_calls),
-        )
-        for nodes in cluster.by_treatment(loads)
-    )  # fmt: skip
-    head = (
-        "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
-        "failed calls",
-    )  # fmt: skip
-    return Table("What the first node passes on", head, rows, PROSE["keys-section"]["note"])
-
-
-def _lock_table(profiles: Sequence[Waited]) -> Table:
-    rows = tuple(
-        (
-            facts.engine_name(waits.step.subject), tables.rate(facts.offered_rps(waits.step)),
-            tables.seconds(waits.all_s), tables.seconds(waits.client_s),
-            tables.share_interval(waits.share.value, waits.share.low, waits.share.high) if waits.share else tables.NONE,
-        )
-        for waits in profiles
-    )  # fmt: skip
-    head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
-    return Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
+        keys = tuple(
+            (
+                facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
+                tables.share(nodes.share), tables.share(nodes.expected), tables.latency(nodes.call_p50_us),
+                tables.latency(nodes.call_p99_us), tables.count(nodes.failed_calls),
+            )
+            for nodes in cluster.by_treatment(loads)
+        )  # fmt: skip
+        columns = (
+            "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50",
+            "call p99", "failed calls",
+        )  # fmt: skip
+        note = PROSE["keys-section"]["note"]
+        yield Section.of("keys-section", Table("What the first node passes on", columns, keys, note))
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:

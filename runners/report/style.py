@@ -268,7 +268,6 @@ def colours_of(engines: Iterable[str]) -> dict[str, str]:
 
 
 def engine_name(engine: str) -> str:
-    """Return an engine's name for titles."""
     name = ENGINE_NAMES.get(engine, plain(engine, 20))
     return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
@@ -285,7 +284,6 @@ def workloads(steps: Iterable[Step]) -> str:
 
 
 def category_colour(category: str) -> str:
-    """Return the colour of a category of stacks."""
     return _COLOURS["categories"].get(category.lower(), _COLOURS["categories"]["other"])
 
 

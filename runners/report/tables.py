@@ -164,7 +164,6 @@ def _cell(cell: str, place: Callable[[str], str | None]) -> str:
 
 
 def bold(value: object) -> Markdown:
-    """Return `value` in bold."""
     return Markdown(f"**{escape(value)}**")
 
 

@@ -106,12 +106,10 @@ def _added_here(results: Results) -> Iterator[Measure]:
 
 def _without_tick(results: Results, workload: str) -> Step | None:
     """Return the first load by truepace here whose spectrum is not that of a millisecond timer, or None."""
-    for step in results.run.find(workload=workload, profiled=False):
-        if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None:
-            line = instrument.timer_fit(step.frames["spectrum"])
-            if line is not None and not line.is_millisecond_timer:
-                return step
-    return None
+    loads = results.run.find(workload=workload, profiled=False)
+    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
+    lines = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
+    return next((step for step, line in lines if line is not None and not line.is_millisecond_timer), None)
 
 
 def _median_of(step: Step, results: Results) -> Measure:
