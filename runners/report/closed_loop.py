@@ -40,10 +40,8 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
         head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
         table = Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
         yield Section.of(loops.COUNTERS, table)
-    gets = [
-        loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
-    ]
-    if gets:
+    gets = [loop for loop in measured if loop.name in ("get-few", "get")]
+    if gets := [loop for loop in gets if loop.stage in ("after", "delayed", "jdk25")]:
         yield Section.of(loops.ERRORS, _errors(gets))
     if any(loop.published for loop in measured):
         yield Section.of(loops.TABLE, _published(measured, outputs))

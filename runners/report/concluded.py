@@ -27,13 +27,11 @@ class Concluded:
     conclusion: Conclusion
     report: Path
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        rows = []
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
         for answered in self.conclusion.answers:
             needed = needed_words(answered.answer)
             effect = "; ".join(filter(None, (effect_words(answered), needed and f"it would take {needed}")))
-            rows.append((answered.question.text, answered.answer.verdict.value, effect))
-        return rows
+            yield answered.question.text, answered.answer.verdict.value, effect
 
     def _repr_markdown_(self) -> str:
         rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())

@@ -87,32 +87,26 @@ def broken(heading: str, width_in: float) -> list[str]:
 class Picture(Figure):
     """A figure in the lab's look that a notebook shows without pyplot; its layout is computed when it is first saved.
 
-    `alt` says in words what it shows, `anchor` is its place in a report.
+    `heading` is its heading in one line, `alt` says in words what it shows, `anchor` is its place in a report.
     """
 
     def __init__(self, width_in: float = 8.4, height_in: float = 4.4) -> None:
         super().__init__(figsize=(width_in, height_in), layout="constrained")
         FigureCanvasAgg(self)
-        self.anchor, self.alt = "", ""
-        self.heading_lines = 0
+        self.anchor, self.alt, self.heading = "", "", ""
         self.handles: list[Any] = []  # of the legend
 
     def headed(self, heading: str, alt: str = "") -> Picture:
         """Set the figure's heading and description (`alt`, or else the heading), and return the figure."""
         lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
-        self.heading_lines = len(lines)
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
-        self.alt = alt or f"{heading}."
+        self.heading, self.alt = heading, alt or f"{heading}."
         return self
 
     def at(self, anchor: str) -> Picture:
         """Set the figure's anchor in a report, and return the figure."""
         self.anchor = anchor
         return self
-
-    def get_suptitle(self) -> str:
-        """Return the heading in one line."""
-        return " ".join(super().get_suptitle().split("\n"))
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure; in the first pass of saving, only compute the layout, since matplotlib draws it again."""

@@ -85,10 +85,10 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
     if (status := run.manifest.get("status", "not known")) != "complete":
         yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
     yield from (f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished)
-    steps_of = dict[str, list[str]]()
-    for step, text in _remarks(run):  # remarks that differ only in the step's name become one
-        steps_of.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
-    yield from (f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps_of.items())
+    # remarks that differ only in the step's name become one
+    remarks = ((step, text.replace(f"steps{os.sep}{step.name}{os.sep}", "")) for step, text in _remarks(run))
+    for text, alike in facts.grouped(remarks, lambda remark: remark[1]).items():
+        yield f"{', '.join(dict.fromkeys(_name_of(step) for step, _ in alike))}: {text}"
     if not run.find(kind="load") and not has_sections:
         yield "No load step is in this run, so there is no latency to show."
 

@@ -189,8 +189,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
     for ladder in unbounded:
         others = [other for other in unbounded if ladder.search and not other.search and other.same == ladder.same]
         other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-        closed_loop = closed_loops.get(ladder.same)
-        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop))
+        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loops.get(ladder.same)))
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
     return tuple(
         dataclasses.replace(ladder, base_knee=searched[ladder.same].knee)
@@ -202,12 +201,8 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
     """Return the closed loop with most good responses per second for each (server, workload, connections)."""
-    loops = [
-        step
-        for step in run.steps
-        if step.record.offered_rps is None and step.kind not in (FILL, RATE_STEP) and not step.profiled
-    ]
-    loops = [step for step in loops if may_quote(step, Aspect.RATE) and served_rps(step) > 0]
+    clean = [step for step in run.steps if step.record.offered_rps is None and not step.profiled]
+    loops = [s for s in clean if s.kind not in (FILL, RATE_STEP) and may_quote(s, Aspect.RATE) and served_rps(s) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
     return {key: max(own, key=served_rps) for key, own in by_key.items()}
 
@@ -225,11 +220,8 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
-    near = [
-        point
-        for point in ladder.points
-        if point.outcome == StepOutcome.MISSED and knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps
-    ]
+    missed = [point for point in ladder.points if point.outcome == StepOutcome.MISSED]
+    near = [point for point in missed if knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps]
     return Counter(part for point in near for part in point.missed), len(near)
 
 

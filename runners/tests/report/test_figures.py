@@ -103,7 +103,7 @@ def test_drawing_leaves_no_trace_in_the_settings_of_a_notebook() -> None:
 
 def test_a_spectrum_says_in_title_and_alternative_text_what_was_sent_and_no_percentile_without_a_floor() -> None:
     picture = spectrum(steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000))
-    for text in (picture.get_suptitle(), picture.alt):
+    for text in (picture.heading, picture.alt):
         assert "PUT: response time" in text and "p99" not in text
     text = svg(picture)
     for label in ("percentile", "latency", "99 %", "RocksDB response"):
@@ -184,7 +184,7 @@ def test_a_long_heading_with_dollar_signs_is_broken_into_lines_and_is_no_formula
     drawn = style.svg(picture, "dollars")
     texts = re.findall(r">([^<>]*(?:Lambda|percentage|less)[^<>]*)</", drawn)
     assert len(texts) > 1 and "Pool$$Lambda.run" in drawn and "Pool$$Lambda.call" in drawn
-    assert picture.get_suptitle() == heading and picture.alt == f"{heading}."
+    assert picture.heading == heading and picture.alt == f"{heading}."
     assert all(len(line) < 60 for line in texts)
 
 

@@ -112,7 +112,7 @@ def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> No
 
 def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
     page = references.page("01")
-    titles = {shown.anchor: shown.get_suptitle() for shown in page.figures}
+    titles = {shown.anchor: shown.heading for shown in page.figures}
     assert "p99" not in titles["spectrum-put"] and "p99" not in titles["interleaved-put-compared"]
 
 
