@@ -90,15 +90,10 @@ class Document:
             words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
-    @property
-    def anchors(self) -> set[str]:
-        """The anchors of all figures, flame graphs and sections, which links can lead to."""
-        places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
-        return places | {part.anchor for part in self.parts}
-
     def place(self, anchor: str | None) -> str | None:
-        """Return the anchor itself, or None if the report does not have it."""
-        return anchor if anchor in self.anchors else None
+        """Return the anchor itself, or None if no figure, flame graph or section of the report has it."""
+        shown = (*self.figures, *self.graphs, *self.parts)
+        return anchor if any(part.anchor == anchor for part in shown) else None
 
 
 def document(conclusion: Conclusion) -> Document:

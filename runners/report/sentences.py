@@ -209,11 +209,6 @@ def _(tail: Explained) -> str:
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
 
-@words_of.register
-def _(row: Row) -> str:
-    return f"{row.quantity.label} {row.change}: {absolute(row.quantity, row.treatment_value)}"
-
-
 def evidence_of(answer: Answer) -> str:
     """Return all evidence of an answer in one line; empty without evidence.
 

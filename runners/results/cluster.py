@@ -38,7 +38,6 @@ class Passed:
 
     name: str
     hashing: str
-    topology: tuple[str, ...]
     local: int
     proxied: int
     expected: float
@@ -64,16 +63,14 @@ def passed(steps: list[Step]) -> Passed | None:
             last = after
     if not last or not local + proxied:
         return None
-    topology, hashing = tuple(sorted(str(url) for url in last["topology"])), str(last["hashing"])
-    expected = math.nan
+    topology, hashing, expected = sorted(str(url) for url in last["topology"]), str(last["hashing"]), math.nan
     if hashing in HASHES:
-        own = shares(topology, hashing, PUBLISHED_KEYS)
-        expected = 1 - own[topology.index(str(last["self"]))]
+        expected = 1 - shares(tuple(topology), hashing, PUBLISHED_KEYS)[topology.index(str(last["self"]))]
     busiest: Mapping[str, Any] = max(last["peers"], key=lambda peer: peer["answered"], default={})
     latency = busiest.get("latency_us") or {}
     failed = sum(int(count) for peer in last["peers"] for count in peer["failed"].values())
     p50, p99 = (float(latency.get(name) or "nan") for name in ("p50", "p99"))
-    return Passed(steps[0].subject, hashing, topology, local, proxied, expected, p50, p99, failed)
+    return Passed(steps[0].subject, hashing, local, proxied, expected, p50, p99, failed)
 
 
 def clusters(run: Run) -> list[Step]:

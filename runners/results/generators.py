@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -133,11 +132,9 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile as both generators read it: the medians over common rounds, and the excess of wrk2 over truepace."""
+    """By how much wrk2 reads a percentile higher than truepace, over the rounds that both have."""
 
     level: float
-    truepace_us: float
-    wrk2_us: float
     added_us: Bounded
     rounds: int
 
@@ -175,5 +172,4 @@ def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> D
     added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
     if added is None:
         return None
-    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (ours_us, theirs_us))
-    return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
+    return Difference(level, added if len(rounds) > 1 else Bounded(added.value), len(rounds))

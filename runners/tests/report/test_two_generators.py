@@ -46,8 +46,6 @@ def test_wrk2_reads_half_of_its_tick_more_in_the_median_and_all_of_it_in_p99(tmp
     assert added.value == pytest.approx(590 - 54, abs=20) and 500 < added.low <= added.value <= added.high
     _, tail = readings.differences
     assert tail.added_us.value == pytest.approx(1_130 - 72, abs=40)
-    assert readings.median.wrk2_us == pytest.approx(590, abs=20)
-    assert readings.median.truepace_us == pytest.approx(54, abs=5)
     assert readings.tick_us == pytest.approx(1_100, rel=0.05)
 
 
