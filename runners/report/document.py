@@ -12,11 +12,11 @@ from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
-from runners.report import author, closed_loop, comparison, fixed_rate, ladder, opening, sections, validation
+from runners.report import closed_loop, comparison, fixed_rate, ladder, sections, validation
 from runners.report.flamegraph import FlameGraph
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
-from runners.report.validity import failed_checks, marks_of, notices, validity_line
+from runners.report.validity import marks_of, notices
 from runners.results.answer import Answered
 from runners.results.conclusion import Conclusion
 
@@ -46,24 +46,15 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All parts of a report."""
+    """The parts of a report that hold its evidence, with the commands and notices that stand with them."""
 
     run: Run
     conclusion: Conclusion
-    summary: tuple[str, ...]
-    terms: tuple[str, ...]
-    loads: Table | None
     curves: Section
-    treatments: Table | None
     questions: tuple[QuestionPart, ...]
-    valid: str
-    wrong: tuple[str, ...]
     sections: tuple[Section, ...]
-    limits: tuple[str, ...]
-    author: tuple[str, ...]
     appendix: tuple[Section, ...]
     commands: tuple[tuple[str, str], ...]
-    consoles: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
 
     @property
@@ -116,20 +107,11 @@ def document(conclusion: Conclusion) -> Document:
     return Document(
         results.run,
         conclusion,
-        tuple(opening.summary(conclusion)),
-        tuple(opening.terms(results)),
-        fixed_rate.loads_table(results),
         curves,
-        opening.treatments(results.run),
         questions,
-        validity_line(conclusion.checks),
-        tuple(failed_checks(conclusion)),
         (*main, *([] if published.empty else [published])),
-        tuple(_limits(results.run)),
-        author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
-        tuple(validation.consoles(results.run)),
         tuple(notices(results.run, has_sections=measured or bool(questions))),
     )
 
@@ -186,7 +168,7 @@ def _short(part: Section) -> Section:
     return replace(part, tables=tuple(map(shortened, part.tables)))
 
 
-def _limits(run: Run) -> Iterator[str]:
+def limits(run: Run) -> Iterator[str]:
     """Yield lines on a run's hardware, software and conditions, and on what it did not test."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
     memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
