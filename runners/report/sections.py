@@ -158,11 +158,8 @@ def amplification(stores: Sequence[Store]) -> style.Picture:
 
 def memory(stores: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process in MB: anonymous pages, and pages of mapped files."""
-    known = [store for store in stores if words.known(store.rss["anon"])]
-    heading = "Memory outside the heap"
-    if known:
-        most = max(known, key=lambda store: store.rss["anon"])
-        heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
+    most = max((store for store in stores if words.known(store.rss["anon"])), key=lambda store: store.rss["anon"])
+    heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
     series = [
         (name, colour, [store.rss[kind] / MB for store in stores])
         for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))

@@ -86,13 +86,9 @@ def colour_of(tool: str) -> str:
     return COLOURS.get(tool, style.QUIET)
 
 
-def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
-    """Return the fewest connections, the highest rate on them, and every generator's floor there; None without any."""
-    points = instrument.points(measured)
-    if not points:
-        return None
-    fewest = min(connections for connections, _ in points)
-    rate = max(rate for connections, rate in points if connections == fewest)
+def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
+    """Return the fewest connections, the highest rate on them, and every generator's floor there."""
+    fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 
 
@@ -145,20 +141,18 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     bottom.xaxis.set_major_formatter(style.axis_time)
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    heading = "No floor was measured"
-    if (lead := _lead(measured)) is not None:
-        connections, rate, by_tool = lead
-        reference = instrument.reference_of(by_tool)
-        named = [floor for floor in by_tool.values() if floor.tool == TRUEPACE or floor is reference]
-        medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-        heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
+    connections, rate, by_tool = _lead(measured)
+    reference = instrument.reference_of(by_tool)
+    named = [floor for floor in by_tool.values() if floor.tool == TRUEPACE or floor is reference]
+    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
     return figure.headed(heading, f"Floors of the generators. {heading}.")
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
     """Return the quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
-    lead = _lead(instrument.floors(steps))
-    groups = [floor.good for floor in lead[2].values()] if lead else []
+    measured = instrument.floors(steps)
+    groups = [floor.good for floor in _lead(measured)[2].values()] if instrument.points(measured) else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
     return [min(group, key=lambda step: facts.most_us(step, 0.99)) for group in shown if group]
 
