@@ -82,7 +82,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     """Return what the authors missed in one published run; `reference` is the same loop with the nodelay flag."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
-        many = factor(loops.times_as_many(loop, reference))
+        many = factor(reference.rate_rps / loop.rate_rps)
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
         parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(reference.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:

@@ -97,11 +97,6 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
 
-def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Return the rate of the fast loop over that of the slow loop; NaN if the slow loop's rate is 0."""
-    return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
-
-
 def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
     """Return pairs of loops, one of each stage, with this name and equal numbers of connections."""
     slow_loops = find(loops, stages[0], name)
@@ -120,7 +115,7 @@ def one_flag(results: Results) -> Answer | None:
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
-            ratios = [times_as_many(slow, fast) for slow, fast in pairs]
+            ratios = [fast.rate_rps / slow.rate_rps for slow, fast in pairs]
             label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step for pair in pairs for loop in pair]
@@ -138,7 +133,7 @@ def executor(results: Results) -> Answer | None:
     if not waiting:
         return None
     moves_us = [new.median_us - old.median_us for old, new in waiting]
-    rates = [times_as_many(old, new) - 1 for old, new in waiting]
+    rates = [new.rate_rps / old.rate_rps - 1 for old, new in waiting]
     return Answer.by(
         [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
         Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
