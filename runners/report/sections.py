@@ -121,11 +121,6 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
 
-def times(value: float) -> str:
-    """Return a ratio: 1.04."""
-    return f"{value:.2f}" if words.known(value) else words.UNKNOWN
-
-
 def standing(store: Store, against: Store) -> str:
     """Return in words, per workload, whether the knee of `store` is ahead of `against`, behind it or inconclusive."""
     if store.subject == against.subject:
@@ -147,13 +142,13 @@ def amplification(stores: Sequence[Store]) -> style.Picture:
     heading = "What a byte costs on the disk"
     if known:
         least = min(known, key=lambda store: store.written)
-        heading = f"{style.plain(least.name, 24)} writes least for a byte: {times(least.written)}"
+        heading = f"{style.plain(least.name, 24)} writes least for a byte: {least.written:.2f}"
     series = (
         ("written, for each byte given", style.BLUE, [s.written for s in kept]),
         ("room on the disk, for each live byte", style.ORANGE, [s.room for s in kept]),
     )
     marks = [("the least there can be", 1.0, style.INK, "-")]
-    return style.bars([store.name for store in kept], series, times, "bytes per byte", heading, marks)
+    return style.bars([store.name for store in kept], series, "{:.2f}".format, "bytes per byte", heading, marks)
 
 
 def memory(stores: Sequence[Store]) -> style.Picture:
@@ -176,7 +171,7 @@ def store_table(stores: Sequence[Store]) -> Table:
     rows = tuple(
         (
             store.name, *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
-            *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
+            *(f"{ratio:.2f}" if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]), standing(store, against),
         )
         for store in stores

@@ -182,8 +182,6 @@ def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdow
 
 def in_notebook() -> bool:
     """Return whether this code runs in a notebook's kernel."""
-    try:
-        from IPython.core.getipython import get_ipython
-    except ImportError:
-        return False
+    from IPython.core.getipython import get_ipython
+
     return hasattr(get_ipython(), "kernel")
