@@ -121,7 +121,6 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
     """Return the floor's curve, dotted unless a load had the floor's rate and connections; None if not quotable."""
     if floor is None or not quotable(floor):
         return None
-    loads = loads or (floor,)
     dash = "-" if style.is_own(floor, loads) else DOTTED
     label = style.floor_label(floor, loads)
     return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
