@@ -54,9 +54,7 @@ def drawn(
     compared = [(row, own) for row, own in zip(rows, ratios, strict=True) if not row.refused]
     drawn_ratios = [ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)]
     reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in drawn_ratios if words.known(ratio)]
-    side = min(
-        MOST_TIMES, 1.08 * max([1.05, *reach])
-    )  # the axis ends a little beyond the ratio that is furthest from 1
+    side = min(MOST_TIMES, 1.08 * max([1.05, *reach]))  # a little beyond the ratio that is furthest from 1
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
