@@ -118,7 +118,8 @@ def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None =
     low, high = min(rates_rps), max(rates_rps)
     for axes in (above, below):
         if high / low > WIDE:
-            spare, subs = (high / low) ** 0.06, (1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)
+            spare = (high / low) ** 0.06
+            subs = (1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)
             axes.set(xscale="log", xlim=(low / spare, high * spare))
             axes.xaxis.set(major_locator=LogLocator(subs=subs), minor_formatter=NullFormatter())
         else:
