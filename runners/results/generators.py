@@ -144,8 +144,6 @@ class TwoReadings:
     """The loads of both generators, and the differences: in the median, and in p99 if both may be quoted."""
 
     loads: tuple[Step, ...]
-    rate_rps: float
-    connections: int
     differences: tuple[Difference, ...]
     tick_us: float | None
 
@@ -162,8 +160,7 @@ def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
     if differences[0] is None:
         return None
     tick_us = next((tick for step in theirs if (tick := instrument.timer_tick_us(step)) is not None), None)
-    rate_rps, connections = facts.offered_rps(theirs[0]), theirs[0].record.connections or 1
-    return TwoReadings((*ours, *theirs), rate_rps, connections, tuple(filter(None, differences)), tick_us)
+    return TwoReadings((*ours, *theirs), tuple(filter(None, differences)), tick_us)
 
 
 def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
