@@ -235,10 +235,8 @@ def two_generators_sections(run: Run) -> Iterator[Section]:
 
 def _text(readings: TwoReadings) -> str:
     step, rounds = readings.loads[-1], readings.median.rounds
-    load, on = (
-        f"{facts.title(step)} at {words.rate(facts.offered_rps(step))}",
-        words.connections(step.record.connections),
-    )
+    load = f"{facts.title(step)} at {words.rate(facts.offered_rps(step))}"
+    on = words.connections(step.record.connections)
     counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
     read = ", ".join(map(_added, readings.differences))
     added_us, in_one = readings.median.added_us, " in the one round" if rounds == 1 else ""
