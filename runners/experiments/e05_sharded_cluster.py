@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, SLICE_S, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
@@ -69,24 +69,22 @@ def compared(
     )  # fmt: skip
 
 
-def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return comparisons of one node with three on equal cores, by slices and by request; () if PRICE lacks `size`."""
+def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
+    """Yield comparisons of one node with three on equal cores, by slices and by request; none if PRICE lacks `size`."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
-        return ()
-    blocks = list[Block]()
+        return
     for workload in (put(), get("quick")):
         method = workload.label
-        blocks.append(compared(
+        yield compared(
             f"one-node-{workload.name}", f"{method}: one node, and three before and after the changes",
             (single, before, after), size, connections, ("one-node",), workload if workload.filled_keys else None,
-        ))  # fmt: skip
-        blocks.append(Interleaved(
+        )  # fmt: skip
+        yield Interleaved(
             f"passed-on-{workload.name}", f"{method}: one node and three, request by request", (single, after),
             single.name, workload, plan, plan.shape(few), plan.starts, primary=CPU, margin=MARGIN, solo=False,
             loops=False, questions=("passed-on", "put-get"),
-        ))  # fmt: skip
-    return tuple(blocks)
+        )  # fmt: skip
 
 
 def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
@@ -90,19 +91,13 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     return root
 
 
-def boxes(root: Node, least_share: float = 0.0) -> list[Box]:
-    """Return a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
-    drawn = list[Box]()
-
-    def add(node: Node, level: int, left: float) -> None:
-        if node.share > 0 and node.share >= least_share:
-            drawn.append(Box(node, level, left))
-            for child in sorted(node.children.values(), key=lambda child: child.name):
-                add(child, level + 1, left)
-                left += child.share
-
-    add(root, 0, 0.0)
-    return drawn
+def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
+    """Yield a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
+    if node.share > 0 and node.share >= least_share:
+        yield Box(node, level, left)
+        for child in sorted(node.children.values(), key=lambda child: child.name):
+            yield from boxes(child, least_share, level + 1, left)
+            left += child.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +147,7 @@ class FlameGraph:
 
     def _boxes(self, least_share: float) -> list[Box]:
         other = stacks_of(self.other, self.event) if self.other else None
-        return boxes(tree(stacks_of(self.step, self.event), other), least_share)
+        return list(boxes(tree(stacks_of(self.step, self.event), other), least_share))
 
     def _colour(self, node: Node) -> tuple[str, str]:
         """Return a frame's background and text colour."""

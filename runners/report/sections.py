@@ -244,10 +244,9 @@ def _panel(axes: Axes, trend: Trend) -> None:
     axes.set_title(trend.title.replace(", experiment", "\nexperiment"), fontsize=8.5)
 
 
-def trend_lines(trends: Sequence[Trend]) -> list[str]:
-    """Return each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
+def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
+    """Yield each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
     changes = [(trend, change) for trend in trends for change in trend.changes]
-    lines = []
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
@@ -256,11 +255,10 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
         text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
-        lines.append(words.sentence(text))
+        yield words.sentence(text)
     disturbed = sorted({str(run) for trend in trends for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
-        lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")
-    return lines
+        yield f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}."
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:

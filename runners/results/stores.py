@@ -8,7 +8,7 @@ counters come with them where it has any.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -52,13 +52,13 @@ class Store:
         return facts.engine_name(self.subject)
 
 
-def stores(results: Results) -> list[Store]:
-    """Return the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
+def stores(results: Results) -> Iterator[Store]:
+    """Yield the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
     run = results.run
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
-    known, filled = knees(run), []
+    known = knees(run)
     for subject in (name for name in climbed if name in fills):
         fill, steps = fills[subject], measured[subject]
         own = {work: search for work, row in known.items() for search, _ in row if search.steps[0].subject == subject}
@@ -70,8 +70,7 @@ def stores(results: Results) -> list[Store]:
         most = {kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()}
         heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
         heap_bytes = _number(next((heap for heap in heaps if heap is not None), None))
-        filled.append(Store(run, fill, own, on_disk, written, room, most, heap_bytes))
-    return filled
+        yield Store(run, fill, own, on_disk, written, room, most, heap_bytes)
 
 
 def _number(value: float | None) -> float:
