@@ -295,12 +295,8 @@ def is_dark(colour: str) -> bool:
 
 def axis_time(value_us: float, _place: float = 0) -> str:
     """Return a tick of a latency axis: 50 us, 1 ms, 2 s. A formatter of matplotlib."""
-    if not math.isfinite(value_us):
-        return ""
-    for scale, unit in ((1e6, "s"), (1e3, "ms")):
-        if abs(value_us) >= scale:
-            return f"{value_us / scale:g} {unit}"
-    return f"{value_us:g} us"
+    scale, unit = words.time_unit(value_us)
+    return f"{value_us / scale:g} {unit}"
 
 
 def axis_count(value: float, _place: float = 0) -> str:
