@@ -261,10 +261,8 @@ def short(name: str) -> str:
     previous = None
     while previous != name:
         previous, name = name, _GENERIC.sub("", name)
-    name = name.rsplit("/", 1)[-1].strip()
-    parts = name.split("::")
-    name = "::".join(parts[-2:]) if len(parts) > 2 else name
-    return style.plain(name, 60)
+    parts = name.rsplit("/", 1)[-1].strip().split("::")
+    return style.plain("::".join(parts[-2:]), 60)
 
 
 @dataclass(frozen=True, slots=True)

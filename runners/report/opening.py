@@ -80,7 +80,7 @@ def terms(results: Results) -> Iterator[str]:
 
 def treatments(run: Run) -> Table | None:
     """Return a table of a run's treatments and loads that TREATMENTS explains; None for fewer than two."""
-    subjects, loads = {step.subject for step in run.steps}, {step.workload for step in run.steps}
-    names = {name: name for name in subjects} | {name: name.upper() for name in loads}
+    names = {step.subject: step.subject for step in run.steps}
+    names |= {step.workload: step.workload.upper() for step in run.steps}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)
     return Table("What is compared", ("name", "what it is"), rows, numeric=False) if len(rows) > 1 else None
