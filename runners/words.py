@@ -4,8 +4,6 @@ Latencies have three significant digits, counts and rates are whole, percentages
 many as their value. A narrow space separates thousands, a no-break space separates the unit: 118 us (116-121).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import TypeGuard

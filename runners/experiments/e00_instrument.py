@@ -1,7 +1,5 @@
 """Validate the load generators: what each adds to latency, sees of a stall and costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

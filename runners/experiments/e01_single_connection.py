@@ -1,7 +1,5 @@
 """Reproduce report 1: one connection at a stable rate, PUT and GET."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 

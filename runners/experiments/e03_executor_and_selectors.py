@@ -1,7 +1,5 @@
 """Reproduce report 3: who runs a request, and what handing it over costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

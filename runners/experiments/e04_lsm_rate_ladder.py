@@ -1,7 +1,5 @@
 """Reproduce report 4: the rate ladder of the LSM store, cold and warm, up to the knee and beyond."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Reproduce report 5: three nodes, the report's changes one at a time, copies, and a node that dies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from runners.design import cluster

@@ -1,7 +1,5 @@
 """Compare the stores: the rate that each achieves, the bytes that it writes, the disk and memory that it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

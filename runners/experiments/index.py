@@ -1,7 +1,5 @@
 """Show every experiment with the answers of its longest run: the notebooks' first page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

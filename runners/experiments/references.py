@@ -1,7 +1,5 @@
 """Write a run's report again, archive a run as a reference result, and bring the references into README.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

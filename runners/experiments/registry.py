@@ -1,7 +1,5 @@
 """Find the experiments: files `eNN_name.py` with an `EXPERIMENT` and its `questions()`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules

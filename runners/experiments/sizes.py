@@ -1,7 +1,5 @@
 """Read sizes.toml: how long the loads of the experiments last in each size."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The last section of a reproduced report: what its author measured, concluded rightly and wrongly, and may change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from runners import words

@@ -1,7 +1,5 @@
 """Build the sections of closed loops: rates and curves by connections."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Write, draw and tabulate a comparison: the difference of each quantity with its interval, and outcomes of limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Show in a terminal or a notebook what a run concludes, with the place of its report, and how a load went."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

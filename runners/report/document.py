@@ -1,7 +1,5 @@
 """Compose a report: a summary, a section with evidence for each question, then latency, profiles and conditions."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

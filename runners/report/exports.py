@@ -1,7 +1,5 @@
 """Export a comparison: as a comment on a change request, as JSON, and as an HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runners import words

@@ -1,7 +1,5 @@
 """Sections of loads at one rate: latency, where the time goes, published and reproduced side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Draw the rate steps of a ladder with its knee, and knees side by side; tabulate all ladders, and published rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any

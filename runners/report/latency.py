@@ -5,8 +5,6 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 (from the actual send) dashed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

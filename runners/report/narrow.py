@@ -1,7 +1,5 @@
 """Lay a figure out again for a page as narrow as a phone: panels below each other, the label of each row above it."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec

@@ -1,7 +1,5 @@
 """The first screen of a report: what was measured on what, the answers that matter most, and what its words mean."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Write a run and its conclusion as report.html (one file, works offline) and report.md with its figures."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Build the sections on clusters, killed nodes, shared responses, stores, and the history of runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

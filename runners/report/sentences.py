@@ -4,8 +4,6 @@
 `words_of.register`.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Sequence

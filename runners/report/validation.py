@@ -1,7 +1,5 @@
 """Build the sections on generators: floors, wrk2's timer, a stalled server, CPU time, one load by two generators."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

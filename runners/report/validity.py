@@ -1,7 +1,5 @@
 """Write the validity of a report: notices before the first number, and how many checks passed and which failed."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A check that fails excludes its steps, makes their values bounds, or is a note; 
 change with it. Steps that are invalid by themselves are no evidence to begin with (`analysis.validity`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The node of a key is computed for many ids at once, as WeightedPlacement.java do
 MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, which ranks nodes alike for nearly all keys.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Answers by interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The conclusion of a run: its questions answered from its results, and its checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Load generators: their added latency, count of a stall, CPU cost and hosts; and one load as two of them read it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

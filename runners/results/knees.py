@@ -1,7 +1,5 @@
 """Answers by searches for a knee: whether it differs between treatments, and whether published rates lie below it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from runners.analysis import facts

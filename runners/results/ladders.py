@@ -1,7 +1,5 @@
 """Ladders of a run: one load at several rates, each rate step a trial; with an objective, a search for the knee."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ If the control, the baseline's second process, breaks a limit too, or there are 
 inconclusive. A limit on errors (NO_MORE_ERRORS) always applies.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -55,6 +53,20 @@ class Judgement:
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
             "low": low, "high": high, "starts_needed": self.starts_needed, "minutes_needed": self.minutes_needed,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoadJudgement:
+    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
+
+    limit: LoadLimit
+    outcome: Outcome
+    value: Bounded
+
+    def as_json(self) -> dict[str, object]:
+        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
+        return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
@@ -121,20 +133,6 @@ def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
     if not distance > half / math.sqrt(MOST_TIMES):
         return None
     return max(starts + 1, math.ceil(starts * (half / distance) ** 2))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadJudgement:
-    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
-
-    limit: LoadLimit
-    outcome: Outcome
-    value: Bounded
-
-    def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
-        return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 
 def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:

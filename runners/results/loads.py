@@ -4,8 +4,6 @@ Closed loops of several settings, on one connection and on many, come in rounds,
 round has a fresh start of every setting; a ratio is taken within each round, and the rounds' ratios are averaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Hundreds of frames are tested at once, so the false discovery rate is controlled
 Royal Stat. Soc. B 57). Frames with equal shares in both profiles are one test. The shares of a profile add up to one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Answers by published outputs, together with the same loads here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 

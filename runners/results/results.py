@@ -1,7 +1,5 @@
 """The typed results of a run, each computed once: its answers, checks and report are made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

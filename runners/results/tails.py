@@ -1,7 +1,5 @@
 """Answers on the causes of a load's tail, by the attribution of its latency spikes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from runners.analysis import facts
