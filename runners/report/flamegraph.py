@@ -5,8 +5,6 @@ differential flame graph hides frames that only the other profile has. So there 
 profile, and is coloured by the other profile's shares of the same paths of calls.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -53,7 +51,7 @@ class Node:
     share: float = 0.0
     other: float = 0.0
     categories: dict[str, float] = field(default_factory=dict)
-    children: dict[str, Node] = field(default_factory=dict)
+    children: "dict[str, Node]" = field(default_factory=dict)
 
     @property
     def category(self) -> str | None:

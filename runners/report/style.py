@@ -5,8 +5,6 @@ or in place, so that a figure can be read in grey. Figures are drawn without pyp
 same input gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -15,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import matplotlib as mpl
 import numpy as np
@@ -96,14 +94,14 @@ class Picture(Figure):
         self.anchor, self.alt, self.heading = "", "", ""
         self.handles: list[Any] = []  # of the legend
 
-    def headed(self, heading: str, alt: str = "") -> Picture:
+    def headed(self, heading: str, alt: str = "") -> Self:
         """Set the figure's heading and description (`alt`, or else the heading), and return the figure."""
         lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.heading, self.alt = heading, alt or f"{heading}."
         return self
 
-    def at(self, anchor: str) -> Picture:
+    def at(self, anchor: str) -> Self:
         """Set the figure's anchor in a report, and return the figure."""
         self.anchor = anchor
         return self

@@ -5,8 +5,6 @@ same for every store, whether it writes by calls or through a mapping: log, tabl
 counters come with them where it has any.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +50,7 @@ class Store:
         return facts.engine_name(self.subject)
 
 
-def stores(results: Results) -> Iterator[Store]:
+def stores(results: "Results") -> Iterator[Store]:
     """Yield the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
     run = results.run
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
@@ -92,7 +90,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 
 @answering
 def less(
-    results: Results, label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
+    results: "Results", label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
     """Answer: is a value of the store `of` lower than that of the store `against`? Single values, without intervals."""
     by_name = {store.subject: store for store in results.stores}
