@@ -1,7 +1,5 @@
 """Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -30,7 +28,7 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
     design: Design
 
     @property
-    def decides(self) -> Criterion:
+    def decides(self) -> "Criterion":
         """The criterion alone, without key and texts of the question."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
