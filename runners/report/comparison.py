@@ -20,7 +20,6 @@ from runners.readers.run import Run
 from runners.report import style
 from runners.report.sentences import refusal_words
 from runners.report.tables import PROSE, Section, Table
-from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
 
 #: The ratios to the baseline, one for each start, by (quantity, treatment).
@@ -219,7 +218,10 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
         lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
         apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
         how = [own[block.form.value], *lasting, *apart, own["intervals"]]
-        place, text = anchor(block.name), " ".join([*texts, *(said for said in how if said not in shown_before)])
+        place, text = (
+            f"interleaved-{block.name}",
+            " ".join([*texts, *(said for said in how if said not in shown_before)]),
+        )
         shown_before.update(how)
         figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):

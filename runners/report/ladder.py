@@ -27,7 +27,6 @@ from runners.results.ladders import (
     Searched,
     between,
     knees,
-    knees_anchor,
     ladders,
     missed_above,
     searched_together,
@@ -400,7 +399,7 @@ def knee_sections(run: Run) -> Iterator[Section]:
     if not by_workload:
         return
     figures = [
-        knee_picture(run, workload, searched).at(knees_anchor(workload)) for workload, searched in by_workload.items()
+        knee_picture(run, workload, searched).at(f"knees-{workload}") for workload, searched in by_workload.items()
     ]
     every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
     engines = {ladder.steps[0].engine for _, ladder, _ in every}

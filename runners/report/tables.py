@@ -117,8 +117,6 @@ _AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.")
 class Markdown(str):
     """Text that is Markdown already."""
 
-    __slots__ = ()
-
 
 def escape(value: object) -> str:
     """Return `value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""

@@ -10,7 +10,7 @@ from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
 from runners.readers.run import Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
-from runners.results.ladders import between, knees_anchor
+from runners.results.ladders import between
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
@@ -51,7 +51,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
         verdict = Verdict.of(change.low, change.high)
     evidence = (KneeRatio(workload, names, knees, change),)
     return Answer(
-        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
+        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, f"knees-{workload}"
     )  # fmt: skip
 
 

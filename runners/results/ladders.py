@@ -237,8 +237,3 @@ def knees(run: Run) -> dict[str, list[Searched]]:
         for workload, searched in by_workload.items()
         if len({ladder.server for ladder, _ in searched}) >= FEWEST_SIDE_BY_SIDE
     }
-
-
-def knees_anchor(workload: str) -> str:
-    """Return the anchor of the figure with the knees of a workload."""
-    return f"knees-{workload}"
