@@ -167,20 +167,12 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
-    inside = any(row.at_most for name in shown for row in by_quantity[name])
-    refused = dict[str, str]()
-    for name in shown:
-        refusals = dict.fromkeys(refusal for row in by_quantity[name] for refusal in row.refused)
-        if beyond := [refusal for refusal in refusals if refusal.reason != Reason.WITHIN_FLOOR]:
-            refused[by_quantity[name][0].quantity.label] = refusal_words(beyond)
-    notes = _notes(comparison, shown, inside, refused, len(by_quantity) - len(shown))
-    return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
+    notes = " ".join(_notes(comparison, shown, by_quantity))
+    return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), notes)
 
 
-def _notes(
-    comparison: Comparison, shown: Sequence[str], inside: bool, refused: Mapping[str, str], left: int
-) -> Iterator[str]:
-    """Yield the notes below the table; `refused`: reasons by quantity, `left`: the number of quantities left out."""
+def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """Yield the notes below the table, whose rows are the quantities that are `shown`."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
@@ -190,15 +182,20 @@ def _notes(
         yield "Control: a second process of the baseline against the first."
     if comparison.reference:
         yield "The reference target is a server that does nothing, loaded with the others."
-    if inside:
+    if any(row.at_most for name in shown for row in by_quantity[name]):
         yield "* Not above the reference target beyond noise: at most that. Two of them are not compared."
+    refused = list[str]()
+    for name in shown:
+        refusals = dict.fromkeys(refusal for row in by_quantity[name] for refusal in row.refused)
+        if beyond := [refusal for refusal in refusals if refusal.reason != Reason.WITHIN_FLOOR]:
+            refused.append(f"{by_quantity[name][0].quantity.label}, for {refusal_words(beyond)}")
     if refused:
-        yield f"Not compared: {'; '.join(f'{label}, for {text}' for label, text in refused.items())}."
+        yield f"Not compared: {'; '.join(refused)}."
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
         yield f"One load of each alone at {words.rate(medians.rate_rps)} has a median of {values}, and does not count."
-    if left:
+    if left := len(by_quantity) - len(shown):
         yield f"The figure of all quantities has {words.count(left)} more."
     if words.known(comparison.between_starts):
         part = words.percent(comparison.between_starts)
@@ -218,10 +215,8 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
         lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
         apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
         how = [own[block.form.value], *lasting, *apart, own["intervals"]]
-        place, text = (
-            f"interleaved-{block.name}",
-            " ".join([*texts, *(said for said in how if said not in shown_before)]),
-        )
+        place = f"interleaved-{block.name}"
+        text = " ".join([*texts, *(said for said in how if said not in shown_before)])
         shown_before.update(how)
         figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):
