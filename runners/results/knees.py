@@ -67,27 +67,24 @@ class PublishedRate:
 
 def published_rates(results: Results) -> Answer | None:
     """Answer: does each ladder's knee lie above the highest rate that the server of the original report achieved?"""
-    parts, verdicts, steps, late = [], [], [], False
+    parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
         rates = [rate_rps for output in kept if (rate_rps := taken_at_rps(output) or output.offered_rps)]
         if ladder.base is None or ladder.knee is None or not rates:
             continue
         highest_rps, workload = max(rates), ladder.steps[0].workload
-        closed_rps = ladder.closed_loop_rps
-        if closed_rps * (1 + SPREAD) < highest_rps:
-            verdicts.append(Verdict.NO)
-            parts.append(PublishedRate(workload, highest_rps, closed_rps, None))
-        elif ladder.knee.known:
-            verdicts.append(Verdict.of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
-            late = late or ladder.knee.late
-            parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.knee))
-        else:
+        closed_rps, knee = ladder.closed_loop_rps, ladder.knee
+        slow = closed_rps * (1 + SPREAD) < highest_rps
+        if not slow and not knee.known:
             continue
+        above = Verdict.of(knee.low_rps - highest_rps, knee.high_rps - highest_rps)
+        verdicts.append(Verdict.NO if slow else above)
+        parts.append(PublishedRate(workload, highest_rps, closed_rps, None if slow else knee))
         steps += [step.name for step in ladder.steps]
     if not parts:
         return None
-    verdict = Verdict.of_all(verdicts)
+    verdict, late = Verdict.of_all(verdicts), any(part.knee is not None and part.knee.late for part in parts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
     figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)
