@@ -113,9 +113,9 @@ def tail_section(results: Results) -> Section:
 
 def where_section(results: Results) -> Section:
     """Return the section on profiles: flame graphs of each workload, CPU time by category, shares with intervals."""
-    profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
+    profiled, locks, text = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK), ""
     if not profiled:  # only profiles of overloaded servers, whose requests queued
-        profiled = locks = [step for step in results.steps if step.profiled and facts.fell_short(step)]
+        profiled = locks = [step for step in results.run.steps if step.profiled and facts.fell_short(step)]
         text = PROSE["where"]["queues"]
     graphs = chosen_graphs(profiled, locks)
     rows = bars(results.run)
@@ -126,7 +126,7 @@ def where_section(results: Results) -> Section:
 
 def shares_section(results: Results) -> Section:
     """Return the section on shares by category, of allocated bytes and of the time waited for locks."""
-    profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
+    profiled, locks = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK)
     others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
     return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
 

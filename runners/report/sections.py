@@ -21,8 +21,7 @@ from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
 from runners.results.faults import Outage
-from runners.results.results import Results
-from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
+from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores
 from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
@@ -188,14 +187,14 @@ def _gain(more: Bounded | None, store: Store, workload: str) -> str:
 
 def store_sections(run: Run) -> Iterator[Section]:
     """Yield the sections on stores: amplification, memory and a table; none for a run without stores."""
-    stores = Results(run).stores
-    if not stores:
+    filled = list(stores(run))
+    if not filled:
         return
-    if any(store.on_disk for store in stores):
-        yield Section.of("amplification", amplification(stores).at(AMPLIFICATION))
-    if any(words.known(store.rss["anon"]) for store in stores):
-        yield Section.of("memory", memory(stores).at(MEMORY))
-    yield Section.of(TABLE, store_table(stores))
+    if any(store.on_disk for store in filled):
+        yield Section.of("amplification", amplification(filled).at(AMPLIFICATION))
+    if any(words.known(store.rss["anon"]) for store in filled):
+        yield Section.of("memory", memory(filled).at(MEMORY))
+    yield Section.of(TABLE, store_table(filled))
 
 
 @style.styled

@@ -29,7 +29,7 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
             continue
         own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", medians[1], Unit.LATENCY_US)
         measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
-        compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair)
+        compared = not any(incomparable(results.run.steps, step, MEDIAN) for step in pair)
         change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
         verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE

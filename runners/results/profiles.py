@@ -168,7 +168,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
     """Return the last usable profile of an event for each of these workloads on one setting."""
     if event == LOCK:
-        locks = facts.shown_profiles(results.steps, LOCK)
+        locks = facts.shown_profiles(results.run.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
         return list(own.values())
     loads = results.run.find(kind="load", subject=subject, profiled=True)

@@ -98,7 +98,7 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 
 def _added_here(results: Results) -> Iterator[Measure]:
     """Yield by how much wrk2's median exceeds truepace's here, if both sent one load."""
-    if (readings := two_readings(results.steps)) is not None:
+    if (readings := two_readings(results.run.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
 
 
@@ -113,7 +113,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound if it lies within the floor."""
     label, value = "that of truepace, the lab's generator,", facts.quoted(step, 0.5) or Bounded(math.nan)
-    if instrument.unresolved(results.steps, step, 0.5):
+    if instrument.unresolved(results.run.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)
 
@@ -165,7 +165,7 @@ PAGE_BYTES, MANY_READS = 4_096, 0.05
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
     """Answer: do the GETs of a load read the disk? By the kernel's count of the bytes that the server read."""
-    step = next((step for step in results.steps if step.name == step_name), None)
+    step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
         return None

@@ -50,9 +50,8 @@ class Store:
         return facts.engine_name(self.subject)
 
 
-def stores(results: "Results") -> Iterator[Store]:
+def stores(run: Run) -> Iterator[Store]:
     """Yield the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
-    run = results.run
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
