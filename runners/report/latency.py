@@ -24,7 +24,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import names_of
-from runners.report.style import DOTTED, floor_lines, reach
+from runners.report.style import floor_lines, reach
 
 FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
@@ -119,8 +119,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
     """Return the floor's curve, dotted unless a load had the floor's rate and connections; None if not quotable."""
     if floor is None or not quotable(floor):
         return None
-    dash = "-" if style.is_own(floor, loads) else DOTTED
-    label = style.floor_label(floor, loads)
+    label, dash = style.floor_look(floor, loads)
     return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
 
 
@@ -166,7 +165,7 @@ def spectrum(
     high = max([*(line.value_us[-1] for line in drawn), *(limit_us for _, limit_us in limits)])
     for line in drawn:
         _line(axes, line)
-    if floor_curve and floor_curve.dash == "-":  # taken at this load: what lies below is shaded
+    if floor_curve and floor_curve.dash == style.SOLID:  # taken at this load: what lies below is shaded
         axes.fill_between(floor_curve.x, low / 10, floor_curve.value_us, color=style.FLOOR, alpha=0.22, linewidth=0)
     for level, limit_us in limits:
         name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"

@@ -325,20 +325,15 @@ def percentile_axis(axes: Axes, most: float) -> None:
 
 
 LEVELS = (0.5, 0.99)
-DOTTED = (0, (1, 1.5))
+SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
-def is_own(floor: Step, loads: Sequence[Step]) -> bool:
-    """Return whether the floor was taken at the rate and connections of one of the loads that are drawn."""
-    return any(instrument.taken_at(floor, load) for load in loads)
-
-
-def floor_label(floor: Step, loads: Sequence[Step]) -> str:
-    """Return a floor's label in a legend, with its rate and connections if no load has the same."""
-    if is_own(floor, loads):
-        return "instrument floor (noop)"
+def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
+    """Return a floor's label in a legend and its line: solid if a load that is drawn has its rate and connections."""
+    if any(instrument.taken_at(floor, load) for load in loads):
+        return "instrument floor (noop)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
-    return f"instrument floor at {where}"
+    return f"instrument floor at {where}", DOTTED
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
@@ -350,10 +345,10 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:
         return None
-    at_load = is_own(floor, loads)
-    drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": "-" if at_load else DOTTED}
+    label, line = floor_look(floor, loads)
+    drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": line}
     low, high = axes.get_ylim()
-    if at_load:
+    if line == SOLID:
         axes.axhspan(low, quoted[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
     within = [(level, us) for level, us in quoted if low < us < high]
     for place, (level, us) in enumerate(within):
@@ -366,7 +361,7 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
             linespacing=1.0, annotation_clip=False,
         )  # fmt: skip
     axes.set_ylim(low, high)
-    return Line2D([], [], label=floor_label(floor, loads), **drawn)
+    return Line2D([], [], label=label, **drawn)
 
 
 def reach(floor: Step | None) -> list[float]:
