@@ -1,7 +1,5 @@
 """What a block of a run measured: its figures, and its data as pandas frames. `lab.run` and `open_run` return it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,7 +42,7 @@ class Measured:
     run: Run
     steps: tuple[Step, ...]
 
-    def __add__(self, other: Measured) -> Measured:
+    def __add__(self, other: "Measured") -> "Measured":
         """Return the data of two blocks of one run as one Measured."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
@@ -127,7 +125,7 @@ class Measured:
         ]
 
     @property
-    def plot(self) -> Plot:
+    def plot(self) -> "Plot":
         """An object with a method for each figure that can be drawn of this block."""
         return Plot(self)
 

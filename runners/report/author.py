@@ -15,9 +15,6 @@ from runners.results.results import Results
 
 MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
 
-#: An answer with the number of its question.
-Numbered = tuple[int, Answered]
-
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
     """Return at most ten lines for the author of the original report; () for a run that answers none of its claims."""
@@ -43,7 +40,7 @@ def _measured(results: Results) -> Iterator[str]:
         yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 
 
-def _claims(numbered: Sequence[Numbered]) -> Iterator[str]:
+def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     decided = [pair for pair in numbered if pair[1].agrees is not None]
     for number, answered in decided[:MOST_CLAIMS]:
         question, here = answered.question, answered.answer.evidence[:1]
@@ -60,7 +57,7 @@ def _word(answered: Answered) -> str:
     return "Not decided here" if answered.agrees is None else "Right" if answered.agrees else "Wrong"
 
 
-def _advice(numbered: Sequence[Numbered]) -> Iterator[str]:
+def _advice(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     for changes in Changes:
         advice = dict.fromkeys(
             answered.question.means

@@ -33,7 +33,6 @@ from runners.results.ladders import (
 )
 from runners.results.published import of_setting, taken_at_rps
 
-ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
@@ -311,7 +310,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
         outputs = [output for _, output in of_setting(drawn)]
         figures.append(ladder(drawn, outputs, floor).at(drawn.anchor))
     heading = "The knee" if searched else "The ladder"
-    yield Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
+    yield Section("ladders", heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 def against_published(ladder: Ladder) -> Table | None:

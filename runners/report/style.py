@@ -149,16 +149,12 @@ def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: 
     )  # fmt: skip
 
 
-#: A series of bars: its label, its colour, and a value for each row.
-Series = tuple[str, str, Sequence[float]]
-
-
 @styled
 def bars(
-    labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
-    marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
+    labels: Sequence[str], series: Sequence[tuple[str, str, Sequence[float]]], unit: Callable[[float], str], axis: str,
+    heading: str, marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw horizontal bars: each row has one bar per series, with its value.
+    """Draw horizontal bars: each row has one bar per series (label, colour, a value for each row), with its value.
 
     `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
     """
