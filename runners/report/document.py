@@ -81,8 +81,8 @@ class Document:
 
     def place(self, anchor: str | None) -> str | None:
         """Return the anchor itself, or None if no figure, flame graph or section of the report has it."""
-        shown = (*self.figures, *self.graphs, *self.parts)
-        return anchor if any(part.anchor == anchor for part in shown) else None
+        shown = {figure.anchor for figure in self.figures} | {graph.anchor for graph in self.graphs}
+        return anchor if anchor in shown | {part.anchor for part in self.parts} else None
 
 
 def document(conclusion: Conclusion) -> Document:

@@ -100,7 +100,7 @@ def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> N
     assert len(shown) == len(set(shown))
     by_key = {part.answered.question.key: part for part in page.questions}
     assert [figure.anchor for figure in by_key["pool"].shown.figures] == ["knees-put"]
-    assert by_key["selectors"].shown.empty and by_key["selectors"].elsewhere == by_key["pool"].anchor
+    assert by_key["selectors"].shown.empty and by_key["selectors"].elsewhere == by_key["pool"].shown.anchor
 
 
 def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> None:
