@@ -5,8 +5,6 @@
 The pages are those that runners/docs/mkdocs.yml lists.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The one family of errors that a user sees: each names the thing, the cause and the remedy."""
 
-from __future__ import annotations
-
 import re
 from enum import IntEnum
 from pathlib import Path
@@ -48,7 +46,7 @@ class LabError(Exception):
         self.cause = cause
         self.remedy = remedy
 
-    def __reduce__(self) -> tuple[type[LabError], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type["LabError"], tuple[str, str, str]]:
         """Pickle the error as its three parts, so that another process can receive it."""
         return type(self), (self.thing, self.cause, self.remedy)
 

@@ -1,8 +1,5 @@
 """What a block of a run measured: its figures, and its data as pandas frames. `lab.run` and `open_run` return it."""
 
-from __future__ import annotations
-
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,7 +42,7 @@ class Measured:
     run: Run
     steps: tuple[Step, ...]
 
-    def __add__(self, other: Measured) -> Measured:
+    def __add__(self, other: "Measured") -> "Measured":
         """Return the data of two blocks of one run as one Measured."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
@@ -128,7 +125,7 @@ class Measured:
         ]
 
     @property
-    def plot(self) -> Plot:
+    def plot(self) -> "Plot":
         """An object with a method for each figure that can be drawn of this block."""
         return Plot(self)
 
@@ -188,21 +185,16 @@ class Measured:
 def _frames_of(step: Step, event: str) -> pd.DataFrame:
     """Return a row for each stack frame of a profile, with its shares and its category, the widest first."""
     stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
-    top, by_category = Counter[str](), defaultdict[str, Counter[str]](Counter)
-    for stack, weight in zip(stacks["stack"], stacks["count"], strict=True):
-        names = str(stack).split(";")
-        category = rules.stack(names)
-        top[names[-1]] += weight
-        for name in set(names):
-            by_category[name][category] += weight
-    whole = float(stacks["count"].sum())
-    rows = [
-        (name, top[name] / whole, weights.total() / whole, weights.most_common(1)[0][0])
-        for name, weights in by_category.items()
-        if name and not name.startswith("[")  # the names of threads
-    ]
-    shares = pd.DataFrame(rows, columns=["frame", "self", "total", "category"])
-    return shares.sort_values(["total", "self"], ascending=False, ignore_index=True)
+    names = stacks["stack"].str.split(";")
+    columns = {"frame": names.map(set), "top": names.str[-1], "category": names.map(rules.stack)}
+    rows = pd.DataFrame({**columns, "total": stacks["count"]}).explode("frame", ignore_index=True)
+    rows = rows[~rows["frame"].str.startswith("[") & rows["frame"].ne("")]  # brackets hold the names of threads
+    rows = rows.assign(own=rows["total"].where(rows["frame"] == rows["top"], 0))
+    sums = rows.groupby("frame")[["own", "total"]].sum().rename(columns={"own": "self"})
+    shares = sums / stacks["count"].sum()
+    by_category = rows.groupby(["frame", "category"])["total"].sum()
+    shares["category"] = by_category.groupby("frame").idxmax().str[1]
+    return shares.reset_index().sort_values(["total", "self"], ascending=False, ignore_index=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ Latencies have three significant digits, counts and rates are whole, percentages
 many as their value. A narrow space separates thousands, a no-break space separates the unit: 118 us (116-121).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import TypeGuard
@@ -58,8 +56,7 @@ def count(value: float | None) -> str:
     """Return a whole number as text, "unknown" for None and NaN: 3 959 100."""
     if not known(value):
         return UNKNOWN
-    text = f"{abs(round(value)):,}".replace(",", THIN)
-    return (MINUS if round(value) < 0 else "") + text
+    return f"{round(value):,}".replace(",", THIN).replace("-", MINUS)
 
 
 def rate(value: float | None) -> str:
@@ -67,24 +64,21 @@ def rate(value: float | None) -> str:
     return UNKNOWN if not known(value) else f"{count(value)}/s"
 
 
-def _time_unit(value_us: float) -> tuple[float, str]:
+def time_unit(value_us: float) -> tuple[float, str]:
+    """Return the microseconds of the unit in which a duration is written, and the unit's name."""
     size = abs(value_us)
     if size >= 999_500:
         return 1e6, "s"
     return (1e3, "ms") if size >= 999.5 else (1.0, "us")
 
 
-def _bare(value_us: float, scale: float) -> str:
-    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
-    return f"{value_us:.0f}".replace("-", MINUS) if whole else _digits(value_us / scale)
-
-
 def latency(value_us: float | None) -> str:
     """Return a duration, given in microseconds, as text, "unknown" for None and NaN: 118 us, 1.02 ms, 1.83 s."""
     if not known(value_us):
         return UNKNOWN
-    scale, unit = _time_unit(value_us)
-    return f"{_bare(value_us, scale)}{NBSP}{unit}"
+    scale, unit = time_unit(value_us)
+    whole = scale == 1.0 and float(value_us).is_integer()  # a histogram knows whole microseconds, and no more
+    return f"{_rounded(value_us, 0) if whole else _digits(value_us / scale)}{NBSP}{unit}"
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
@@ -93,9 +87,9 @@ def latency_interval(value_us: float | None, low_us: float | None, high_us: floa
         return UNKNOWN
     if not known(low_us) and not known(high_us):
         return latency(value_us)
-    scale, unit = _time_unit(value_us)
+    scale, unit = time_unit(value_us)
     widest = max(abs(side) for side in (low_us, high_us) if known(side))
-    if widest > 10 * abs(value_us) and scale != _time_unit(widest)[0]:
+    if widest > 10 * abs(value_us) and scale != time_unit(widest)[0]:
         sides = [latency(side) if known(side) else "" for side in (low_us, high_us)]
         return f"{latency(value_us)} ({_between(*sides)})"
     whole = scale == 1.0 and float(value_us).is_integer()  # whole microseconds: bounds are rounded outwards
@@ -133,7 +127,7 @@ def given_share(share: float) -> str:
 
 def given_latency(value_us: float) -> str:
     """Return a duration that somebody chose, with the digits that it was given: 10 ms."""
-    scale, unit = _time_unit(value_us)
+    scale, unit = time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
 
 
@@ -210,6 +204,4 @@ def listed(words: Iterable[str]) -> str:
 def sentence(text: str) -> str:
     """Return text with a capital first letter and a full stop."""
     text = text.strip()
-    if not text:
-        return text
-    return text[0].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+    return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")

@@ -39,12 +39,12 @@ from runners.readers.run import Run, Step
 from runners.report.comparison import heading, lines
 from runners.report.exports import comparison_page
 from runners.report.flamegraph import stacks_of
-from runners.report.report import replace_file
 from runners.results.ladders import Ladder
 from runners.results.limits import Judgement, judge
 from runners.results.results import Results as RunResults
 from runners.storage.run_folder import RUNS, RunFolder
 from runners.storage.stacks import encoded, speedscope
+from runners.storage.step_folder import replace_file
 from runners.targets.external import at_revision
 
 if TYPE_CHECKING:

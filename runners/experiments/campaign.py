@@ -3,8 +3,6 @@
 Every repeat is a block of all cells in random order (randomised complete blocks).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plan the runs of `lab load`, `lab knee` and `lab compare`: experiments without a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Validate the load generators: what each adds to latency, sees of a stall and costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -92,14 +90,14 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    from runners.results.generators import OURS, counts_a_stall, generator_adds, generator_costs
+    from runners.results.generators import counts_a_stall, generator_adds, generator_costs
 
     reported = {"wrk2-adds": "medians of 0.6 to 1.1 ms, taken for the server's"}
     return tuple(Asked(Question(key, text, reported.get(key, "")), answer) for key, answer, text in (
-        ("ours-adds", generator_adds(OURS),
+        ("ours-adds", generator_adds("truepace"),
          "Does the lab's load generator add to the median of the simplest client?"),
         ("wrk2-adds", generator_adds("wrk2"), "Does wrk2 add to it?"),
-        ("ours-stall", counts_a_stall(OURS),
+        ("ours-stall", counts_a_stall("truepace"),
          "Does the lab's generator count every request that a frozen server makes wait?"),
         ("wrk2-stall", counts_a_stall("wrk2"), "Does wrk2 count them?"),
         ("blocking-stall", counts_a_stall("blocking"), "Does a blocking client count them?"),

@@ -1,7 +1,5 @@
 """Reproduce report 1: one connection at a stable rate, PUT and GET."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -30,37 +28,29 @@ DETOURS = ("copied-values", "string-keys", "new-response")
 CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 
 
-def volume(size: Size, rate_rps: float) -> FixedRate:
-    """Return a load of the published store that is long enough for the store to flush its memtables."""
-    return FixedRate(
-        VOLUME, "PUT: as many keys as were published, on one store", (Setting.of(STORE),), replace(PUT, name=VOLUME),
-        replace(size, duration_s=VOLUME_S[size.name]), rate_rps=rate_rps, questions=("merge-tail", "flush-tail"),
-    )  # fmt: skip
-
-
-def copies(workload: Workload, size: Size) -> Interleaved:
-    """Return a comparison of servers that each take one of the published server's DETOURS with one that takes none."""
-    detours = (Setting(name, STORE, (f"{AS_PUBLISHED}={name}",)) for name in DETOURS)
-    return Interleaved(
-        f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
-        (Setting("direct", STORE), *detours), "direct", workload, size, size.shape(1), size.starts, primary=CPU,
-        margin=MARGIN, at_once=MOST_AT_ONCE, solo=False, loops=False, questions=("copies",),
-    )  # fmt: skip
-
-
-def cached(size: Size) -> Interleaved:
-    """Return a comparison by random GETs: our store without a cache, and with a cache that holds every key."""
-    return Interleaved(
-        "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm", GET,
-        size, size.shape(1), size.starts, margin=MARGIN, solo=False, loops=False, questions=("cache",),
-    )  # fmt: skip
-
-
 def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
     """Yield the further blocks of a workload (put or get) that are measured in the sizes published and full alone."""
-    if size.name in VOLUME_S:
-        yield copies(PUT if name == "put" else GET, COMPARED[size.name])
-        yield volume(size, rate_rps) if name == "put" else cached(COMPARED[size.name])
+    if size.name not in VOLUME_S:
+        return
+    workload, compared = PUT if name == "put" else GET, COMPARED[size.name]
+    detours = (Setting(detour, STORE, (f"{AS_PUBLISHED}={detour}",)) for detour in DETOURS)
+    yield Interleaved(
+        f"{workload.name}-copies", f"{workload.label}: what copies, texts and response objects cost, each alone",
+        (Setting("direct", STORE), *detours), "direct", workload, compared, compared.shape(1), compared.starts,
+        primary=CPU, margin=MARGIN, at_once=MOST_AT_ONCE, solo=False, loops=False, questions=("copies",),
+    )  # fmt: skip
+    if workload is PUT:  # for so long that the store flushes its memtables
+        yield FixedRate(
+            VOLUME, "PUT: as many keys as were published, on one store", (Setting.of(STORE),),
+            replace(PUT, name=VOLUME), replace(size, duration_s=VOLUME_S[size.name]), rate_rps=rate_rps,
+            questions=("merge-tail", "flush-tail"),
+        )  # fmt: skip
+    else:
+        yield Interleaved(
+            "get-cache", "GET: with a cache that holds every key, and without", (Setting.of("lsm"), CACHED), "lsm",
+            GET, compared, compared.shape(1), compared.starts, margin=MARGIN, solo=False, loops=False,
+            questions=("cache",),
+        )  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:

@@ -1,7 +1,5 @@
 """Reproduce report 2: the JDK's HTTP server in closed loop, and what its 44 ms are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Reproduce report 3: who runs a request, and what handing it over costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,12 +7,12 @@ from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Inte
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import Ladder, WarmServer
 from runners.design.load import SCRIPTS, SIZES, Shape, Workload, random_gets, sized_puts
-from runners.design.objective import THROUGHPUT, Objective
+from runners.design.objective import THROUGHPUT
 from runners.design.session import CLOSED, EVENTS, Session, Trial
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
-from runners.experiments.sizes import ladders, sizes
+from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked, Verdict, either
 
@@ -127,10 +125,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         "selector-one", puts, compared, compared.shape(1), compared.starts, primary="cpu_us", margin=0.03, solo=False,
         loops=size.name == "full", questions=("hand-over", "median"),
     )  # fmt: skip
-    plan = replace(
-        LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
-        profile=listed(asked["profile"]),
-    )  # fmt: skip
+    plan = plan_for(asked, LADDERS, profile=listed(asked["profile"]))
     by_put = SLICED_QUESTIONS["put"]
     knees = [
         replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
@@ -183,10 +178,10 @@ EXPERIMENT = Experiment(
 def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, knees, profiles, published
-    from runners.results.loads import Loop, more_than
+    from runners.results.loads import more_than
 
-    one, pooled_one = Loop("selector-one", 1), Loop("blocking-one", 1)
-    many, pooled = Loop("selector-one", CONNECTIONS), Loop("blocking-one", CONNECTIONS)
+    one, pooled_one = ("selector-one", 1), ("blocking-one", 1)
+    many, pooled = ("selector-one", CONNECTIONS), ("blocking-one", CONNECTIONS)
     return answered_by("03", {
         "connections": more_than(
             f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,

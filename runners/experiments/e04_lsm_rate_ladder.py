@@ -1,7 +1,5 @@
 """Reproduce report 4: the rate ladder of the LSM store, cold and warm, up to the knee and beyond."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,13 +7,12 @@ from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
 from runners.design.ladder import WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Workload
-from runners.design.objective import Objective
 from runners.design.session import step_name
 from runners.design.setting import ENGINES, Setting
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
-from runners.experiments.sizes import ladders, sizes
+from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.readers.published import with_rates
 from runners.results.answer import Asked
 
@@ -79,10 +76,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return the blocks: loads cold and warm, a cold server against a warm, ladders around knees, two generators."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
-    plan = replace(
-        LADDERS[size.name], objective=Objective.parse(f"p99<={asked['p99_ms']:f}ms"), connections=connections,
-        profile=events, questions=("rates", "polling", "45k", "beyond"),
-    )  # fmt: skip
+    plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
         own = replace(plan, published=with_rates(workload.published_rates))

@@ -1,21 +1,18 @@
 """Reproduce report 5: three nodes, the report's changes one at a time, copies, and a node that dies."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS, SLICE_S, WRITES_SLICE_S, Block, FaultInjection, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import Ladder, WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Workload, random_gets
-from runners.design.objective import CPU, THROUGHPUT, Objective
+from runners.design.objective import CPU, THROUGHPUT
 from runners.design.session import EVENTS, KillNode
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
-from runners.experiments.sizes import ladders, sizes
+from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
 from runners.results.answer import Asked, Verdict
@@ -70,54 +67,38 @@ def compared(
     )  # fmt: skip
 
 
-def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Blocks:
-    """Return comparisons of one node with three on equal cores, by slices and by request; () if PRICE lacks `size`."""
+def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
+    """Yield comparisons of one node with three on equal cores, by slices and by request; none if PRICE lacks `size`."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
-        return ()
-    blocks = list[Block]()
+        return
     for workload in (put(), get("quick")):
         method = workload.label
-        blocks.append(compared(
+        yield compared(
             f"one-node-{workload.name}", f"{method}: one node, and three before and after the changes",
             (single, before, after), size, connections, ("one-node",), workload if workload.filled_keys else None,
-        ))  # fmt: skip
-        blocks.append(Interleaved(
+        )  # fmt: skip
+        yield Interleaved(
             f"passed-on-{workload.name}", f"{method}: one node and three, request by request", (single, after),
             single.name, workload, plan, plan.shape(few), plan.starts, primary=CPU, margin=MARGIN, solo=False,
             loops=False, questions=("passed-on", "put-get"),
-        ))  # fmt: skip
-    return tuple(blocks)
+        )  # fmt: skip
 
 
-def before_and_after(
-    workload: Workload, before: Setting, after: Setting, size: str, p99_ms: float, connections: int,
-    profile: tuple[str, ...],
-) -> Blocks:  # fmt: skip
+def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:
     """Return two blocks: for `after` the knee and rates around it, one also profiled; for `before` the same rates."""
-    plan = replace(
-        LADDERS[size], objective=Objective.parse(f"p99<={p99_ms:f}ms"), connections=connections,
-        published=with_rates(workload.published_rates), profile=profile, questions=("medians", "alike"),
-    )  # fmt: skip
+    profile, published = listed(asked["profile"]), with_rates(workload.published_rates)
+    plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", "alike"))
+    size = SIZES[str(asked["size"])]
     around = plan.block(
         workload.name, f"{workload.label} after the changes: the knee, and rates around it",
-        WarmServer(after, workload, SIZES[size]),
+        WarmServer(after, workload, size),
     )  # fmt: skip
     same = Ladder(
         f"{workload.name}-before", f"{workload.label} before the changes, at the same rates",
-        WarmServer(before, workload, SIZES[size]), plan.shape(connections), like=around, questions=("three-changes",),
+        WarmServer(before, workload, size), plan.shape(plan.connections), like=around, questions=("three-changes",),
     )  # fmt: skip
     return around, same
-
-
-def death(name: str, size: str, connections: int, cores: int) -> FaultInjection:
-    warm_s, warmup_s, load_s = OUTAGE_S[size]
-    return FaultInjection(
-        f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
-        cluster.apart(name, cores), put(), (KillNode(cluster.NODES, DIES_AT * load_s, RETURNS_AT * load_s),),
-        Shape(connections, 1, load_s, warmup_s), warm_up_s=warm_s, share=OUTAGE_SHARE,
-        questions=(f"{'sharded' if name == cluster.SHARDED else 'copies'}-death",),
-    )  # fmt: skip
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
@@ -125,14 +106,10 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]
-    p99_ms = float(asked["p99_ms"])
-    profile = listed(asked["profile"])
-    puts, gets = (
-        before_and_after(workload, *ends, size, p99_ms, connections, profile) for workload in (put(), get(size))
-    )
+    puts, gets = (before_and_after(workload, *ends, asked) for workload in (put(), get(size)))
     in_depth = FixedRate(
         "in-depth", "PUT before and after the changes at one rate, with profiles", ends, put(), LOADS[size],
-        connections=connections, profile=profile, share=IN_DEPTH_SHARE, questions=("spread", "waits"),
+        connections=connections, profile=listed(asked["profile"]), share=IN_DEPTH_SHARE, questions=("spread", "waits"),
     )  # fmt: skip
     changes = compared(
         "changes", "the report's changes, each alone and all at once",
@@ -148,7 +125,16 @@ def blocks(asked: Mapping[str, Value]) -> Blocks:
         )
         for acks in COPIES[size]
     ]  # fmt: skip
-    deaths = [death(name, size, connections, cores) for name in OUTAGES[size]]
+    warm_s, warmup_s, load_s = OUTAGE_S[size]
+    kill = KillNode(cluster.NODES, DIES_AT * load_s, RETURNS_AT * load_s)
+    deaths = [
+        FaultInjection(
+            f"{name}-death", f"{name}: one of three nodes is killed under load, and started again",
+            cluster.apart(name, cores), put(), (kill,), Shape(connections, 1, load_s, warmup_s), warm_up_s=warm_s,
+            share=OUTAGE_SHARE, questions=(f"{'sharded' if name == cluster.SHARDED else 'copies'}-death",),
+        )
+        for name in OUTAGES[size]
+    ]  # fmt: skip
     by_wrk2 = by_two_generators(settings[cluster.NEW], put(), size, connections, ("medians",))
     return (*puts, *gets, in_depth, changes, *single, *copies, *deaths, by_wrk2)
 

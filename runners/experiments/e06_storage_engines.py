@@ -1,7 +1,5 @@
 """Compare the stores: the rate that each achieves, the bytes that it writes, the disk and memory that it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,10 +7,9 @@ from runners.design.block import Block, FixedRate
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import WarmServer
 from runners.design.load import Workload, random_gets, sized_puts
-from runners.design.objective import Objective
 from runners.design.setting import REFERENCE_STORE, STORES, Setting
 from runners.experiments.question_table import answered_by
-from runners.experiments.sizes import ladders, sizes
+from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.results.answer import Asked, Verdict, either
 
 VALUE_BYTES = 1_200
@@ -55,8 +52,7 @@ def loads(size: str) -> tuple[Workload, Workload]:
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return the blocks: knees of the stores for PUT and GET, then two stores profiled at one rate and compared."""
     size, connections = str(asked["size"]), int(asked["connections"])
-    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
-    plan = replace(LADDERS[size], objective=objective, connections=connections)
+    plan = plan_for(asked, LADDERS)
     chosen, planned = settings(str(asked["stores"]), size), list[Block]()
     puts, gets = loads(size)
     for workload, keys in (

@@ -1,7 +1,5 @@
 """Measure the authors' proposals for the LSM store, one switch at a time; the proposals for reads also together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Look at many runs together: trends by machine class, and where they changed their level."""
 
-from __future__ import annotations
-
 from runners.design.experiment import Experiment, Parameter
 from runners.results.answer import Asked, Question
 

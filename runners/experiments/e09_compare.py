@@ -1,7 +1,5 @@
 """Compare two treatments by one schedule that they share, over fresh starts of each; `lab compare` runs this too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,17 +1,12 @@
 """Show every experiment with the answers of its longest run: the notebooks' first page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
-
-import pandas as pd
-from IPython.display import HTML
 
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.history import open_history
+from runners.report.tables import Markdown, Table
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 
 #: A longer run says more than a newer one.
@@ -23,7 +18,7 @@ ORDER BY array_position(['full', 'published', 'quick', 'smoke'], size) NULLS LAS
 MOST_ANSWERS = 3
 
 
-def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
+def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> Table:
     """Return the experiments as a table: a link to each notebook, and the answers of its longest complete run."""
     rows = open_history(roots).query(_COMPLETE)
     last: dict[str, tuple[str, str]] = {}
@@ -33,10 +28,8 @@ def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> HTML:
     cells = []
     for number, plan in EXPERIMENTS.items():
         answer, when = last.get(number, ("not run yet", ""))
-        link = f'<a href="{escape(plan.notebook, quote=True)}">{number}</a>'
-        cells.append((link, escape(plan.title), escape(answer), escape(when)))
-    table = pd.DataFrame(cells, columns=["notebook", "experiment", "answers", "run"]).style.hide(axis="index")
-    return HTML(table.set_properties(subset=None, **{"text-align": "left"}).to_html())  # type: ignore[no-untyped-call]
+        cells.append((Markdown(f"[{number}]({plan.notebook})"), plan.title, answer, when))
+    return Table("", ("notebook", "experiment", "answers", "run"), tuple(cells), numeric=False)
 
 
 def _answer(folder: RunFolder) -> str:

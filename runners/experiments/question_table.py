@@ -1,7 +1,5 @@
 """Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -30,7 +28,7 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
     design: Design
 
     @property
-    def decides(self) -> Criterion:
+    def decides(self) -> "Criterion":
         """The criterion alone, without key and texts of the question."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
@@ -75,20 +73,14 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
     rows = []
     for experiment, by_key in criteria(questions).items():
         texts = {asked.question.key: asked.question.text for asked in questions_of(experiment)}
-        answers = _answers(reference / experiment / "conclusions.json")
+        conclusions = reference / experiment / "conclusions.json"
+        kept = json.loads(conclusions.read_text(encoding="utf-8")) if conclusions.exists() else {"answers": []}
+        verdicts = {answer["key"]: answer["verdict"] for answer in kept["answers"]}
         if unasked := by_key.keys() - texts.keys():
             raise LabError(
                 str(questions), f"no experiment asks {experiment}.{min(unasked)}", "ask it, or delete its row"
             )
         for key, criterion in by_key.items():
-            verdict, effect = answers.get(key, (NOT_MEASURED, ""))
+            verdict, effect = verdicts.get(key, NOT_MEASURED), kept.get("effects", {}).get(key, "")
             rows.append(TableRow(f"{experiment}.{key}", texts[key], criterion.decides, verdict, effect))
     return tuple(rows)
-
-
-def _answers(conclusions: Path) -> dict[str, tuple[str, str]]:
-    if not conclusions.exists():
-        return {}
-    kept = json.loads(conclusions.read_text(encoding="utf-8"))
-    effects = kept.get("effects", {})
-    return {answer["key"]: (answer["verdict"], effects.get(answer["key"], "")) for answer in kept["answers"]}

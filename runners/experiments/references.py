@@ -1,7 +1,5 @@
 """Write a run's report again, archive a run as a reference result, and bring the references into README.md."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -17,12 +15,11 @@ from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.reading import archived_content, keeps_latencies, read_run
-from runners.readers.run import Step
 from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
-from runners.storage.archive import Content, copy_archive, write_archive
+from runners.storage.archive import copy_archive, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 from runners.toolchain.tools import shown
 
@@ -69,18 +66,15 @@ def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
     if folder.archived:
         copy_archive(folder.path, fresh.path)
     else:
-        write_archive(fresh.path, map(content_of, read_run(folder).steps))
+        # if an archive drops a step's latencies, the bounds of its percentiles are computed first
+        steps = (step if keeps_latencies(step.record) else with_bounds(step) for step in read_run(folder).steps)
+        write_archive(fresh.path, map(archived_content, steps))
         fresh.write_manifest(manifest)
     write_report(fresh, with_html=False)
     shutil.rmtree(target, ignore_errors=True)
     fresh.path.replace(target)
     fresh.path.parent.rmdir()
     return RunFolder(target)
-
-
-def content_of(step: Step) -> Content:
-    """Return what an archive keeps of a step; if it drops the latencies, bounds of percentiles are computed first."""
-    return archived_content(step if keeps_latencies(step.record) else with_bounds(step))
 
 
 BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -->"

@@ -1,7 +1,5 @@
 """Find the experiments: files `eNN_name.py` with an `EXPERIMENT` and its `questions()`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -14,13 +12,12 @@ from runners.experiments.commands import COMMANDS, TARGET_COMPARE
 from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 from runners.results.answer import Asked
 
-_MODULES: tuple[Any, ...] = tuple(
-    import_module(f"{experiments.__name__}.{module.name}")
+_MODULES: dict[str, Any] = {
+    module.name[1:3]: import_module(f"{experiments.__name__}.{module.name}")
     for module in iter_modules(experiments.__path__)
     if module.name[0] == "e" and module.name[1:3].isdigit()
-)
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.number: module.EXPERIMENT for module in _MODULES}
-_BY_NUMBER = dict(zip(EXPERIMENTS, _MODULES, strict=True))
+}
+EXPERIMENTS: dict[str, Experiment] = {number: module.EXPERIMENT for number, module in _MODULES.items()}
 
 
 def experiment(number: str) -> Experiment:
@@ -38,7 +35,7 @@ def plan_of(name: str) -> Experiment:
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
     """Return an experiment's questions; its target_questions() for a run on several targets (`asked`), none for one."""
-    module = _BY_NUMBER.get(COMPARE.number if number == TARGET_COMPARE.number else number)
+    module = _MODULES.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)
         return of_targets() if of_targets is not None and "," in target else ()

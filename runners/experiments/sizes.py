@@ -1,14 +1,16 @@
 """Read sizes.toml: how long the loads of the experiments last in each size."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from runners.design.experiment import Value
 from runners.design.ladder import AroundTheKnee
 from runners.design.load import Size
+from runners.design.objective import Objective
 
 
 @cache
@@ -28,3 +30,9 @@ def ladders(experiment: str) -> dict[str, AroundTheKnee]:
         shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}
         plans[name] = AroundTheKnee(**{**fields, **shares})
     return plans
+
+
+def plan_for(asked: Mapping[str, Value], plans: Mapping[str, AroundTheKnee], **own: Any) -> AroundTheKnee:
+    """Return the plan of the size asked for, with the objective and connections asked for; `own`: its other fields."""
+    objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
+    return replace(plans[str(asked["size"])], objective=objective, connections=int(asked["connections"]), **own)

@@ -1,7 +1,5 @@
 """The last section of a reproduced report: what its author measured, concluded rightly and wrongly, and may change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from runners import words
@@ -17,20 +15,6 @@ from runners.results.results import Results
 
 MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
 
-#: A published output's tool, rate in requests per second and length in seconds; None if unknown.
-Published = tuple[str | None, float | None, float | None]
-#: An answer with the number of its question.
-Numbered = tuple[int, Answered]
-
-
-def outputs(results: Results) -> list[Published]:
-    """Return the published outputs that a run reproduces, without repeats."""
-    named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
-    rows = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
-    for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):
-        rows[name] = (output.report.tool, output.offered_rps, output.report.duration_s)
-    return list(rows.values())
-
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
     """Return at most ten lines for the author of the original report; () for a run that answers none of its claims."""
@@ -39,18 +23,24 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
         return ()
     # the main conclusion first, then what was wrong
     numbered.sort(key=lambda pair: (not pair[1].question.headline, pair[1].agrees is not False))
-    return (*_measured(outputs(conclusion.results)), *_claims(numbered), *_advice(numbered))
+    return (*_measured(conclusion.results), *_claims(numbered), *_advice(numbered))
 
 
-def _measured(published: Sequence[Published]) -> Iterator[str]:
+def _measured(results: Results) -> Iterator[str]:
+    """Yield a sentence on the published outputs that a run reproduces: their tools, rates and lengths."""
+    named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
+    published = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
+    for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):
+        published[name] = (output.report.tool, output.offered_rps, output.report.duration_s)
     if published:
-        tools, rates_rps, lengths_s = ([value for value in column if value] for column in zip(*published, strict=True))
+        columns = zip(*published.values(), strict=True)
+        tools, rates_rps, lengths_s = ([value for value in column if value] for column in columns)
         runs = words.several(len(published), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
         parts = [runs, f"at {words.span(rates_rps, words.rate)}", f"{words.span(lengths_s, words.seconds)} each"]
         yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 
 
-def _claims(numbered: Sequence[Numbered]) -> Iterator[str]:
+def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     decided = [pair for pair in numbered if pair[1].agrees is not None]
     for number, answered in decided[:MOST_CLAIMS]:
         question, here = answered.question, answered.answer.evidence[:1]
@@ -67,7 +57,7 @@ def _word(answered: Answered) -> str:
     return "Not decided here" if answered.agrees is None else "Right" if answered.agrees else "Wrong"
 
 
-def _advice(numbered: Sequence[Numbered]) -> Iterator[str]:
+def _advice(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     for changes in Changes:
         advice = dict.fromkeys(
             answered.question.means

@@ -1,7 +1,5 @@
 """Build the sections of closed loops: rates and curves by connections."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -30,27 +28,21 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
         yield Section.of("delay", loop_curves(measured, instrument.floor_before(run.steps)).at(loops.CURVES))
     yield Section.of("rates-of-loops", loop_rates(measured, outputs).at(loops.RATES))
     if counted := [loop for loop in measured if words.known(loop.a_request("DelayedACKs"))]:
-        yield Section.of(loops.COUNTERS, _counters(counted))
-    gets = [
-        loop for loop in measured if loop.name in ("get-few", "get") and loop.stage in ("after", "delayed", "jdk25")
-    ]
-    if gets:
+        rows = tuple(
+            (
+                _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
+                *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
+            )
+            for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait are next to others
+        )  # fmt: skip
+        head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
+        table = Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
+        yield Section.of(loops.COUNTERS, table)
+    gets = [loop for loop in measured if loop.name in ("get-few", "get")]
+    if gets := [loop for loop in gets if loop.stage in ("after", "delayed", "jdk25")]:
         yield Section.of(loops.ERRORS, _errors(gets))
     if any(loop.published for loop in measured):
         yield Section.of(loops.TABLE, _published(measured, outputs))
-
-
-def _counters(counted: Sequence[Loop]) -> Table:
-    """Tabulate the kernel's TCP counters per request, a row for each loop."""
-    rows = tuple(
-        (
-            _label(loop), tables.latency(loop.median_us), tables.count(loop.completed),
-            *(tables.number(loop.a_request(counter)) for counter in ("DelayedACKs", "OutSegs")),
-        )
-        for loop in sorted(counted, key=lambda loop: loop.connections)  # loops that wait are next to others
-    )  # fmt: skip
-    head = ("loop", "p50", "requests", "delayed ACKs per request", "segments per request")
-    return Table("Counters of TCP", head, rows, PROSE[loops.COUNTERS]["note"])
 
 
 def _errors(gets: Sequence[Loop]) -> Table:
@@ -73,7 +65,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
         there = _cell(output.requests_per_s, output.latencies.at(0.5), output.latencies.at(0.99), output.errors)
         ours, missed = "not measured", tables.NONE
         if loop is not None:
-            p50, p99 = loop.at(0.5), loop.at(0.99)
+            p50, p99 = (facts.quoted(loop.step, level) for level in (0.5, 0.99))
             known = p99 if facts.samples(loop.step) * 0.01 >= facts.ENOUGH_BEYOND else None
             ours = _cell(loop.rate_rps, p50.value if p50 else None, known.value if known else None, loop.non_2xx)
             other = {"mixed-once": "mixed", "get-few": "get"}.get(loop.name, loop.name)
@@ -88,7 +80,7 @@ def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
     """Return what the authors missed in one published run; `reference` is the same loop with the nodelay flag."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
-        many = factor(loops.times_as_many(loop, reference))
+        many = factor(reference.rate_rps / loop.rate_rps)
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
         parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(reference.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:
@@ -158,16 +150,12 @@ def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport])
             axes.plot(places, rates, "+", color=style.INK, markersize=10, zorder=4, label="published, before and after")
         counts = sorted({loop.connections for loop in own})
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
         axes.set_xticks(counts, [f"{count}" for count in counts])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlim(min(counts) / 1.4, max(counts) * 1.4)
-        axes.yaxis.set_major_formatter(style.axis_count)
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set(yscale="log", xlim=(min(counts) / 1.4, max(counts) * 1.4), xlabel="connections (and threads)")
+        axes.yaxis.set(major_formatter=style.axis_count, minor_formatter=NullFormatter())
         axes.set_title(_name_of(own[0].name).split(" ")[0].rstrip(","), fontsize=9.5, pad=4)
-        axes.set_xlabel("connections (and threads)")
-    panels[0].set_ylabel("requests per second (log)")
-    panels[0].set_ylim(bottom=10)
+    panels[0].set(ylabel="requests per second (log)", ylim=(10, None))
     style.legend(figure, 3, 8)
     parts = []
     for waits, what in ((True, "loops that wait"), (False, "loops that do not")):

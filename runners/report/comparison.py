@@ -1,7 +1,5 @@
 """Write, draw and tabulate a comparison: the difference of each quantity with its interval, and outcomes of limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,7 +20,6 @@ from runners.readers.run import Run
 from runners.report import style
 from runners.report.sentences import refusal_words
 from runners.report.tables import PROSE, Section, Table
-from runners.results.comparisons import figure_of as anchor
 from runners.results.limits import Judgement
 
 #: The ratios to the baseline, one for each start, by (quantity, treatment).
@@ -52,7 +49,9 @@ def drawn(
     axes.axvspan(1 / (1 + margin), 1 + margin, color=BAND, linewidth=0)
     ratios = [(dots or {}).get((row.quantity.name, row.treatment), ()) for row in rows]
     compared = [(row, own) for row, own in zip(rows, ratios, strict=True) if not row.refused]
-    side = _side([ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)])
+    drawn_ratios = [ratio for row, own in compared for ratio in (row.low, row.high, row.ratio, *own)]
+    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in drawn_ratios if words.known(ratio)]
+    side = min(MOST_TIMES, 1.08 * max([1.05, *reach]))  # a little beyond the ratio that is furthest from 1
     for index, (row, own) in enumerate(zip(rows, ratios, strict=True)):
         colour = (BETTER if row.better else WORSE) if judged and row.decided else style.INK
         style.row_value(axes, "not compared" if row.refused else row.change, index, colour=colour)
@@ -62,12 +61,9 @@ def drawn(
         if words.known(row.low) and words.known(row.high):
             axes.plot([max(row.low, 1e-9), row.high], [index, index], color=colour, linewidth=4, zorder=3)
         axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
-    axes.set_xscale("log")
-    axes.set_xlim(1 / side, side)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(side)))
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set(xscale="log", xlim=(1 / side, side))
+    axes.xaxis.set(major_locator=FixedLocator(_ticks(side)), minor_locator=NullLocator(), major_formatter=_tick)
     style.rows(axes, labels or [row.quantity.label for row in rows], 8)
-    axes.xaxis.set_major_formatter(_tick)
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
     handles: list[Artist] = [Line2D([], [], color=colour, linewidth=4, label=label) for colour, label in kinds]
@@ -91,12 +87,6 @@ def _tick(ratio: float, _place: float = 0) -> str:
     if ratio == 1:
         return "0"
     return f"{(ratio - 1) * 100:+.0f} %" if ratio < 5 else f"x {ratio:g}"
-
-
-def _side(ratios: Sequence[float]) -> float:
-    """Return the ratio at which the axis ends: a little beyond the one that is furthest from 1, at most MOST_TIMES."""
-    reach = [max(ratio, 1 / ratio) if ratio > 0 else MOST_TIMES for ratio in ratios if words.known(ratio)]
-    return min(MOST_TIMES, 1.08 * max([1.05, *reach]))
 
 
 def title(comparison: Comparison) -> str:
@@ -152,8 +142,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     The leading quantity is first, then the main ones, then those with a decided difference.
     """
     controls = {row.quantity.name: row for row in comparison.control}
-    sides = (comparison.baseline, *comparison.treatments)
-    head = ["quantity", *map(facts.engine_name, sides)]
+    head = ["quantity", *map(facts.engine_name, (comparison.baseline, *comparison.treatments))]
     head += ["control"] * bool(controls) + ["reference target"] * bool(comparison.reference)
     by_quantity = facts.grouped(comparison.rows, lambda row: row.quantity.name)
     first = dict.fromkeys((comparison.leading, *MAIN))
@@ -181,20 +170,12 @@ def table(comparison: Comparison, most: int = 99) -> Table:
     caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
-    inside = any(row.at_most for name in shown for row in by_quantity[name])
-    refused = dict[str, str]()
-    for name in shown:
-        refusals = dict.fromkeys(refusal for row in by_quantity[name] for refusal in row.refused)
-        if beyond := [refusal for refusal in refusals if refusal.reason != Reason.WITHIN_FLOOR]:
-            refused[by_quantity[name][0].quantity.label] = refusal_words(beyond)
-    notes = _notes(comparison, shown, inside, refused, len(by_quantity) - len(shown))
-    return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), " ".join(notes))
+    notes = " ".join(_notes(comparison, shown, by_quantity))
+    return Table(caption, tuple(head), tuple(tuple(cells(name)) for name in shown), notes)
 
 
-def _notes(
-    comparison: Comparison, shown: Sequence[str], inside: bool, refused: Mapping[str, str], left: int
-) -> Iterator[str]:
-    """Yield the notes below the table; `refused`: reasons by quantity, `left`: the number of quantities left out."""
+def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """Yield the notes below the table, whose rows are the quantities that are `shown`."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
@@ -204,15 +185,20 @@ def _notes(
         yield "Control: a second process of the baseline against the first."
     if comparison.reference:
         yield "The reference target is a server that does nothing, loaded with the others."
-    if inside:
+    if any(row.at_most for name in shown for row in by_quantity[name]):
         yield "* Not above the reference target beyond noise: at most that. Two of them are not compared."
+    refused = list[str]()
+    for name in shown:
+        refusals = dict.fromkeys(refusal for row in by_quantity[name] for refusal in row.refused)
+        if beyond := [refusal for refusal in refusals if refusal.reason != Reason.WITHIN_FLOOR]:
+            refused.append(f"{by_quantity[name][0].quantity.label}, for {refusal_words(beyond)}")
     if refused:
-        yield f"Not compared: {'; '.join(f'{label}, for {text}' for label, text in refused.items())}."
+        yield f"Not compared: {'; '.join(refused)}."
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
         yield f"One load of each alone at {words.rate(medians.rate_rps)} has a median of {values}, and does not count."
-    if left:
+    if left := len(by_quantity) - len(shown):
         yield f"The figure of all quantities has {words.count(left)} more."
     if words.known(comparison.between_starts):
         part = words.percent(comparison.between_starts)
@@ -232,7 +218,8 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
         lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
         apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
         how = [own[block.form.value], *lasting, *apart, own["intervals"]]
-        place, text = anchor(block.name), " ".join([*texts, *(said for said in how if said not in shown_before)])
+        place = f"interleaved-{block.name}"
+        text = " ".join([*texts, *(said for said in how if said not in shown_before)])
         shown_before.update(how)
         figures = [picture(block, whole=False).at(place)]
         if not all(_is_main(block, row) for row in block.rows):

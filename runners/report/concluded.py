@@ -1,7 +1,5 @@
 """Show in a terminal or a notebook what a run concludes, with the place of its report, and how a load went."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,13 +25,11 @@ class Concluded:
     conclusion: Conclusion
     report: Path
 
-    def _rows(self) -> list[tuple[str, str, str]]:
-        rows = []
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
         for answered in self.conclusion.answers:
             needed = needed_words(answered.answer)
             effect = "; ".join(filter(None, (effect_words(answered), needed and f"it would take {needed}")))
-            rows.append((answered.question.text, answered.answer.verdict.value, effect))
-        return rows
+            yield answered.question.text, answered.answer.verdict.value, effect
 
     def _repr_markdown_(self) -> str:
         rows = tuple((question, bold(verdict), effect) for question, verdict, effect in self._rows())
@@ -64,7 +60,9 @@ def load_lines(step: Step) -> Iterator[str]:
         yield _line("reconnects", text)
     yield _line("median", facts.latency_text(step, 0.5))
     yield _line("p99", facts.latency_text(step, 0.99))
-    yield _line("CPU", _cpu(step))
+    used_us = facts.cpu_us(step)
+    cpu = f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"
+    yield _line("CPU", cpu if words.known(used_us) else "not known: the lab did not start the server")
 
 
 def judged_load(judgement: LoadJudgement) -> str:
@@ -78,10 +76,3 @@ def judged_load(judgement: LoadJudgement) -> str:
 
 def _line(name: str, text: str) -> str:
     return f"{name:<11}{text}"
-
-
-def _cpu(step: Step) -> str:
-    used_us = facts.cpu_us(step)
-    if not words.known(used_us):
-        return "not known: the lab did not start the server"
-    return f"{words.latency(used_us)} a request" if may_quote(step, Aspect.CPU) else "not quoted: see the report"

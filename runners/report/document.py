@@ -1,7 +1,5 @@
 """Compose a report: a summary, a section with evidence for each question, then latency, profiles and conditions."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +10,12 @@ from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
 from runners.readers.run import Run
-from runners.report import author, closed_loop, comparison, fixed_rate, ladder, opening, sections, validation
+from runners.report import closed_loop, comparison, fixed_rate, ladder, sections, validation
 from runners.report.flamegraph import FlameGraph
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
-from runners.report.validity import failed_checks, marks_of, notices, validity_line
-from runners.results.answer import Answered, Verdict
+from runners.report.validity import marks_of, notices
+from runners.results.answer import Answered
 from runners.results.conclusion import Conclusion
 
 MOST_ROWS = 18
@@ -37,47 +35,25 @@ class QuestionPart:
     marks: tuple[str, ...]
 
     @property
-    def anchor(self) -> str:
-        return self.shown.anchor
-
-    @property
     def claim(self) -> str:
         """The claim of the original report, with its line number if known; empty without a claim."""
         question = self.answered.question
         line = f", line {question.line}" if question.line else ""
         return f"The original report{line}: {question.claim}" if question.claim else ""
 
-    @property
-    def decided(self) -> bool:
-        return self.answered.answer.verdict != Verdict.INCONCLUSIVE
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All parts of a report."""
+    """The parts of a report that hold its evidence, with the commands and notices that stand with them."""
 
     run: Run
     conclusion: Conclusion
-    summary: tuple[str, ...]
-    terms: tuple[str, ...]
-    loads: Table | None
     curves: Section
-    treatments: Table | None
     questions: tuple[QuestionPart, ...]
-    valid: str
-    wrong: tuple[str, ...]
     sections: tuple[Section, ...]
-    limits: tuple[str, ...]
-    author: tuple[str, ...]
     appendix: tuple[Section, ...]
     commands: tuple[tuple[str, str], ...]
-    consoles: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
-
-    @property
-    def not_measured(self) -> list[QuestionPart]:
-        """The questions that this run did not measure."""
-        return [part for part in self.questions if not part.answered.measured]
 
     @property
     def parts(self) -> tuple[Section, ...]:
@@ -103,15 +79,10 @@ class Document:
             words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
         )
 
-    @property
-    def anchors(self) -> set[str]:
-        """The anchors of all figures, flame graphs and sections, which links can lead to."""
-        places = {shown.anchor for shown in self.figures} | {graph.anchor for graph in self.graphs}
-        return places | {part.anchor for part in self.parts}
-
     def place(self, anchor: str | None) -> str | None:
-        """Return the anchor itself, or None if the report does not have it."""
-        return anchor if anchor in self.anchors else None
+        """Return the anchor itself, or None if no figure, flame graph or section of the report has it."""
+        shown = {figure.anchor for figure in self.figures} | {graph.anchor for graph in self.graphs}
+        return anchor if anchor in shown | {part.anchor for part in self.parts} else None
 
 
 def document(conclusion: Conclusion) -> Document:
@@ -134,20 +105,11 @@ def document(conclusion: Conclusion) -> Document:
     return Document(
         results.run,
         conclusion,
-        tuple(opening.summary(conclusion)),
-        tuple(opening.terms(results)),
-        fixed_rate.loads_table(results),
         curves,
-        opening.treatments(results.run),
         questions,
-        validity_line(conclusion.checks),
-        tuple(failed_checks(conclusion)),
         (*main, *([] if published.empty else [published])),
-        tuple(_limits(results.run)),
-        author.lines(conclusion),
         tuple(_short(part) for part in rest),
         tuple(_commands(results.run)),
-        tuple(validation.consoles(results.run)),
         tuple(notices(results.run, has_sections=measured or bool(questions))),
     )
 
@@ -204,7 +166,7 @@ def _short(part: Section) -> Section:
     return replace(part, tables=tuple(map(shortened, part.tables)))
 
 
-def _limits(run: Run) -> Iterator[str]:
+def limits(run: Run) -> Iterator[str]:
     """Yield lines on a run's hardware, software and conditions, and on what it did not test."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
     memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN

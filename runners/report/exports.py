@@ -1,7 +1,5 @@
 """Export a comparison: as a comment on a change request, as JSON, and as an HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runners import words
@@ -10,13 +8,11 @@ from runners.analysis.comparison import Comparison
 from runners.analysis.runs import Differs
 from runners.design.objective import Outcome
 from runners.readers.run import Run
-from runners.report import report
+from runners.report import report, tables
 from runners.report.comparison import heading, lines, reason, sentence
 from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
 from runners.report.sentences import refusal_words
-from runners.report.tables import Table, escape
-from runners.report.tables import table as as_table
 from runners.report.validity import check_words
 from runners.results.checks import Check
 from runners.results.limits import Judgement
@@ -28,19 +24,19 @@ MOST_VALUES = 12  # changes of a comment, and rows of its table
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
     """Return a comparison as a Markdown comment of at most 60 lines: limits, changes, values, failed checks."""
-    parts = [f"### {escape(_headline(comparison, judgements))}", ""]
+    parts = [f"### {tables.escape(_headline(comparison, judgements))}", ""]
     if judgements:
         rows = tuple(
             (f"{_ICONS[judgement.outcome]} {judgement.outcome.value}", judgement.limit.text, reason(judgement))
             for judgement in judgements
         )
-        parts += [as_table(Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
-    parts += [f"- {escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
-    parts += ["", as_table(comparison_table(comparison, MOST_VALUES)), ""]
+        parts += [tables.table(tables.Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
+    parts += [f"- {tables.escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
+    parts += ["", tables.table(comparison_table(comparison, MOST_VALUES)), ""]
     weak = [check for check in checks if check.failed]
-    parts += [f"- {escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
+    parts += [f"- {tables.escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
-        parts.append(escape("All checks passed: starts, control, utilisation, carry-over."))
+        parts.append(tables.escape("All checks passed: starts, control, utilisation, carry-over."))
     return "\n".join(parts) + "\n"
 
 

@@ -1,7 +1,5 @@
 """Sections of loads at one rate: latency, where the time goes, published and reproduced side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,7 +24,6 @@ from runners.results import profiles
 from runners.results.results import Results
 
 MOST_SHARES = 5
-FEWEST_SAMPLES = 30  # of a figure
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
@@ -88,7 +85,7 @@ def loads_table(results: Results) -> Table | None:
 def latency_section(results: Results) -> Section:
     """Return the section on latency: a spectrum of each workload, each load over time, and spectra by rate."""
     run, shown = results.run, list[Picture]()
-    loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= FEWEST_SAMPLES]
+    loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= facts.FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
         floor = instrument.nearest_floor(run.steps, own[0])
         output = results.published_output(workload)
@@ -129,9 +126,9 @@ def tail_section(results: Results) -> Section:
 
 def where_section(results: Results) -> Section:
     """Return the section on profiles: flame graphs of each workload, CPU time by category, shares with intervals."""
-    profiled, locks, text = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK), ""
+    profiled, locks, text = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK), ""
     if not profiled:  # only profiles of overloaded servers, whose requests queued
-        profiled = locks = [step for step in results.steps if step.profiled and facts.fell_short(step)]
+        profiled = locks = [step for step in results.run.steps if step.profiled and facts.fell_short(step)]
         text = PROSE["where"]["queues"]
     graphs = chosen_graphs(profiled, locks)
     rows = bars(results.run)
@@ -142,7 +139,7 @@ def where_section(results: Results) -> Section:
 
 def shares_section(results: Results) -> Section:
     """Return the section on shares by category, of allocated bytes and of the time waited for locks."""
-    profiled, locks = facts.shown_profiles(results.steps), facts.shown_profiles(results.steps, LOCK)
+    profiled, locks = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK)
     others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
     return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
 
@@ -163,7 +160,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
-        chosen += [graph for graph in alike if graph.samples >= FEWEST_SAMPLES][:1]
+        chosen += [graph for graph in alike if graph.samples >= facts.FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])
 
 
@@ -171,7 +168,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
     """Yield a table of shares with intervals for each event, a column for each of at most four profiled steps."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in events:
-        steps = [step for step in list(last.values())[:4] if facts.profile_samples(step, event) >= FEWEST_SAMPLES]
+        steps = [s for s in list(last.values())[:4] if facts.profile_samples(s, event) >= facts.FEWEST_SAMPLES]
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
@@ -179,11 +176,9 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         weight = most[most >= LEAST_SHARE].sort_index()
         pairs = zip(steps, shown, strict=True)
         heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
-        body = [
-            (str(name), *(_share(rows, str(name)) for rows in shown))
-            for name in weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]
-        ]
-        named = [str(name) for name, *_ in body]
+        named = list(map(str, weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]))
+        intervals = [rows.reindex(named)[["share", "low", "high"]] for rows in shown]
+        body = [(name, *(tables.share_interval(*own.loc[name]) for own in intervals)) for name in named]
         body.append(("the rest", *(words.percent(rows["share"].drop(named, errors="ignore").sum()) for rows in shown)))
         measured = profiles.EVENT_NAMES[event]
         note = f"Share of {measured} with its 95 % interval."
@@ -191,13 +186,6 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         meant = "; ".join(f"{name}: {texts[name]}" for name, *_ in body if name in texts)
         note += f" {words.sentence(meant)}" if meant else ""
         yield Table(f"{measured[0].upper()}{measured[1:]} by category", ("category", *heads), tuple(body), note)
-
-
-def _share(rows: pd.DataFrame, category: str) -> str:
-    if category not in rows.index:
-        return tables.NONE
-    row = rows.loc[category]
-    return tables.share_interval(row["share"], row["low"], row["high"])
 
 
 def published_section(results: Results) -> Section:
@@ -260,10 +248,8 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
 
 def bars(run: Run) -> list[Bar]:
     """Return a bar for each profiled treatment and workload, at the highest rate that was profiled."""
-    chosen: dict[tuple[str, str], Step] = {}
-    for step in sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps):
-        if not facts.shares_of(step, "cpu").empty:
-            chosen[step.subject, step.workload] = step
+    profiled = sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps)
+    chosen = {(s.subject, s.workload): s for s in profiled if not facts.shares_of(s, facts.CPU).empty}
     drawn = list[Bar]()
     for (subject, workload), step in chosen.items():
         clean = [s for s in run.find(subject=subject, workload=workload, profiled=False) if may_quote(s, Aspect.CPU)]
@@ -289,8 +275,7 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
 
 def rate_rps(step: Step) -> float:
     """Return the offered rate of a step, to sort by; 0 for a closed loop."""
-    offered_rps = facts.offered_rps(step)
-    return offered_rps if math.isfinite(offered_rps) else 0.0
+    return words.finite(facts.offered_rps(step)) or 0.0
 
 
 @style.styled

@@ -5,10 +5,9 @@ differential flame graph hides frames that only the other profile has. So there 
 profile, and is coloured by the other profile's shares of the same paths of calls.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 
@@ -52,7 +51,7 @@ class Node:
     share: float = 0.0
     other: float = 0.0
     categories: dict[str, float] = field(default_factory=dict)
-    children: dict[str, Node] = field(default_factory=dict)
+    children: "dict[str, Node]" = field(default_factory=dict)
 
     @property
     def category(self) -> str | None:
@@ -68,10 +67,6 @@ class Box:
     node: Node
     level: int
     left: float
-
-    @property
-    def width(self) -> float:
-        return self.node.share
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
@@ -94,19 +89,13 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
     return root
 
 
-def boxes(root: Node, least_share: float = 0.0) -> list[Box]:
-    """Return a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
-    drawn = list[Box]()
-
-    def add(node: Node, level: int, left: float) -> None:
-        if node.share > 0 and node.share >= least_share:
-            drawn.append(Box(node, level, left))
-            for child in sorted(node.children.values(), key=lambda child: child.name):
-                add(child, level + 1, left)
-                left += child.share
-
-    add(root, 0, 0.0)
-    return drawn
+def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
+    """Yield a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
+    if node.share > 0 and node.share >= least_share:
+        yield Box(node, level, left)
+        for child in sorted(node.children.values(), key=lambda child: child.name):
+            yield from boxes(child, least_share, level + 1, left)
+            left += child.share
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +132,7 @@ class FlameGraph:
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
-                box.level, *(round(share * SCALE) for share in (box.left, box.width, box.node.other)),
+                box.level, *(round(share * SCALE) for share in (box.left, box.node.share, box.node.other)),
                 names.setdefault(box.node.name, len(names)), colours.setdefault(self._colour(box.node), len(colours)),
             ]
             for box in seen
@@ -156,7 +145,7 @@ class FlameGraph:
 
     def _boxes(self, least_share: float) -> list[Box]:
         other = stacks_of(self.other, self.event) if self.other else None
-        return boxes(tree(stacks_of(self.step, self.event), other), least_share)
+        return list(boxes(tree(stacks_of(self.step, self.event), other), least_share))
 
     def _colour(self, node: Node) -> tuple[str, str]:
         """Return a frame's background and text colour."""
@@ -184,7 +173,7 @@ class FlameGraph:
         parts = [f'<svg viewBox="0 0 {STILL_WIDTH} {high}" role="img" aria-label="{escape(self.title)}">']
         for box in seen:
             colour, ink = self._colour(box.node)
-            x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.width
+            x, y, width = STILL_WIDTH * box.left, STILL_ROW * box.level, STILL_WIDTH * box.node.share
             parts.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{STILL_ROW - 1}" fill="{colour}"/>')
             name, letters = short(box.node.name), int(width / STILL_LETTER - 0.8)
             text = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters >= 4 else ""
@@ -198,7 +187,7 @@ class FlameGraph:
         return str(self.still()).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
-    def towers(self) -> list[Tower]:
+    def towers(self) -> list[Node]:
         """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (SPLITS).
 
         A branch is not split into frames of Java's locks: a wait bears the name of the lock's caller.
@@ -214,16 +203,17 @@ class FlameGraph:
                 standing += parts
             else:
                 branches.append(node)
-        widest = sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
-        return [
-            Tower(node.name, node.share, *max(node.categories.items(), key=lambda item: item[1])) for node in widest
-        ]
+        return sorted(branches, key=lambda node: (-node.share, node.name))[:MOST_TOWERS]
 
     @property
     def words(self) -> str:
         """The widest towers in one line: frame, share, and how much of that share its largest category has."""
-        event = EVENT_NAMES.get(self.event, self.event)
-        return f"Widest towers of the {event}: {', '.join(map(_tower_words, self.towers))}."
+        parts = list[str]()
+        for tower in self.towers:
+            category, share = max(tower.categories.items(), key=lambda item: item[1])
+            part = "all" if share >= ALL * tower.share else f"{words.percent(share)} of the whole"
+            parts.append(f"{short(tower.name)} {words.percent(tower.share)} ({part} in {category})")
+        return f"Widest towers of the {EVENT_NAMES.get(self.event, self.event)}: {', '.join(parts)}."
 
     def _repr_html_(self) -> str:
         mark = "" if self.step.valid else f" <b>Not valid: {escape(facts.why_not(self.step))}</b>"
@@ -231,22 +221,6 @@ class FlameGraph:
 
     def __repr__(self) -> str:
         return f"FlameGraph({self.step.name!r}, {self.event!r}, samples={self.samples})"
-
-
-@dataclass(frozen=True, slots=True)
-class Tower:
-    """A branch of a flame graph: lowest frame, share of all samples, largest category, that category's share."""
-
-    frame: str
-    share: float
-    category: str
-    in_category: float
-
-
-def _tower_words(tower: Tower) -> str:
-    whole = tower.in_category >= ALL * tower.share
-    part = "all" if whole else f"{words.percent(tower.in_category)} of the whole"
-    return f"{short(tower.frame)} {words.percent(tower.share)} ({part} in {tower.category})"
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
@@ -285,10 +259,8 @@ def short(name: str) -> str:
     previous = None
     while previous != name:
         previous, name = name, _GENERIC.sub("", name)
-    name = name.rsplit("/", 1)[-1].strip()
-    parts = name.split("::")
-    name = "::".join(parts[-2:]) if len(parts) > 2 else name
-    return style.plain(name, 60)
+    parts = name.rsplit("/", 1)[-1].strip().split("::")
+    return style.plain("::".join(parts[-2:]), 60)
 
 
 @dataclass(frozen=True, slots=True)

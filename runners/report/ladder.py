@@ -1,7 +1,5 @@
 """Draw the rate steps of a ladder with its knee, and knees side by side; tabulate all ladders, and published rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
@@ -26,18 +24,15 @@ from runners.report.tables import PROSE, Linked, Section, Table
 from runners.results.ladders import (
     KNEE,
     Ladder,
-    SearchedKnee,
+    Searched,
     between,
     knees,
-    knees_anchor,
     ladders,
     missed_above,
     searched_together,
 )
 from runners.results.published import of_setting, taken_at_rps
-from runners.storage.schema import LadderBase
 
-ANCHOR = "ladders"
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
 WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
 FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
@@ -60,13 +55,6 @@ def sides_of(knee: Knee) -> str:
     if low:
         return f"met at {low}; the steps above do not bound the knee"
     return f"missed at {high}; the steps below do not bound the knee" if high else "neither met nor missed often enough"
-
-
-def base_words(ladder: Ladder, base: LadderBase) -> str:
-    """Return the name of a ladder's base rate: knee, estimate or bound of the knee, or closed loop."""
-    if base.what != KNEE or (ladder.base_knee is not None and ladder.base_knee.kind == Kind.FOUND):
-        return base.what
-    return f"{'estimate' if base.knee is not None else 'bound'} of the knee"
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
@@ -126,11 +114,10 @@ def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None =
     low, high = min(rates_rps), max(rates_rps)
     for axes in (above, below):
         if high / low > WIDE:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)))
-            axes.xaxis.set_minor_formatter(NullFormatter())
             spare = (high / low) ** 0.06
-            axes.set_xlim(low / spare, high * spare)
+            subs = (1.0, 2.0, 5.0) if high / low < FEW_DECADES else (1.0,)
+            axes.set(xscale="log", xlim=(low / spare, high * spare))
+            axes.xaxis.set(major_locator=LogLocator(subs=subs), minor_formatter=NullFormatter())
         else:
             axes.set_xlim(0, high * 1.08)
         _knee(axes, shown.knee)
@@ -192,9 +179,8 @@ def _achieved(axes: Axes, shown: Ladder) -> None:
     least = 100 * (shown.objective.achieved if shown.objective else facts.LEAST_ACHIEVED)
     axes.axhline(least, color=style.VERMILION, linewidth=0.9, linestyle=(0, (4, 3)))
     known = [100 * achieved for point in shown.points if math.isfinite(achieved := point.rate_step.achieved)]
-    axes.set_ylim(max(0.0, min([least, *known]) - 5), 102)
+    axes.set(ylim=(max(0.0, min([least, *known]) - 5), 102), ylabel="achieved")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
-    axes.set_ylabel("achieved")
 
 
 def _knee(axes: Axes, knee: Knee | None) -> None:
@@ -316,7 +302,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
     if not all_ladders:
         return
     searched = [ladder for ladder in all_ladders if ladder.search is not None]
-    side_by_side = [store.ladder.name for stores in knees(run).values() for store in stores]
+    side_by_side = [search.name for searched in knees(run).values() for search, _ in searched]
     alone = [] if side_by_side else (searched or all_ladders)[:MOST_DRAWN]  # knees side by side are drawn together
     figures = []
     for drawn in alone:
@@ -324,7 +310,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
         outputs = [output for _, output in of_setting(drawn)]
         figures.append(ladder(drawn, outputs, floor).at(drawn.anchor))
     heading = "The knee" if searched else "The ladder"
-    yield Section(ANCHOR, heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
+    yield Section("ladders", heading, figures=tuple(figures), tables=(search_table(all_ladders, side_by_side),))
 
 
 def against_published(ladder: Ladder) -> Table | None:
@@ -334,10 +320,11 @@ def against_published(ladder: Ladder) -> Table | None:
     """
     if ladder.base is None:
         return None
-    knee = ladder.knee
-    base_rps, base = (
-        (knee.quoted_rps, "knee") if knee and knee.known else (ladder.base.rps, base_words(ladder, ladder.base))
-    )
+    knee, base_rps, base = ladder.knee, ladder.base.rps, ladder.base.what
+    if knee is not None and knee.known:
+        base_rps, base = knee.quoted_rps, "knee"
+    elif base == KNEE and (ladder.base_knee is None or ladder.base_knee.kind != Kind.FOUND):
+        base = f"{'estimate' if ladder.base.knee is not None else 'bound'} of the knee"
     offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for name, output in of_setting(ladder):
         rate_rps = output.offered_rps
@@ -377,30 +364,30 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
 
 
-def knee_picture(run: Run, workload: str, searched: Sequence[SearchedKnee]) -> style.Picture:
+def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style.Picture:
     """Draw the knees of one workload, a bar for each setting; the heading names the highest knee.
 
     The server that stores nothing, and knees of which only a bound is known, are not ranked.
     """
-    stores = [store for store in searched if store.ladder.steps[0].subject != CEILING] or searched
-    racing = [store for store in stores if store.knee.kind == Kind.FOUND]
-    bounded = [store for store in stores if store.knee.kind != Kind.FOUND]
-    parts = [f"{style.plain(store.name, 24)} {rate_interval(store.knee)}" for store in bounded]
+    stores = [(ladder, knee) for ladder, knee in searched if ladder.steps[0].subject != CEILING] or searched
+    racing = [(ladder, knee) for ladder, knee in stores if knee.kind == Kind.FOUND]
+    bounded = [(ladder, knee) for ladder, knee in stores if knee.kind != Kind.FOUND]
+    parts = [f"{style.plain(ladder.server, 24)} {rate_interval(knee)}" for ladder, knee in bounded]
     if racing:
-        best = max(racing, key=lambda store: store.knee.rps)
-        ratios = {store.name: between(run, store.ladder, best.ladder) for store in racing if store is not best}
+        best, highest = max(racing, key=lambda pair: pair[1].rps)
+        ratios = {ladder.server: between(run, ladder, best) for ladder, _ in racing if ladder is not best}
         near = [style.plain(name, 24) for name, apart in ratios.items() if apart is None or not apart.high < 1]
         of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
-        parts.append(f"{style.plain(best.name, 24)} has the highest knee{of}, {rate_interval(best.knee)}")
+        parts.append(f"{style.plain(best.server, 24)} has the highest knee{of}, {rate_interval(highest)}")
         parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
     heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
-    all_knees = [store.knee for store in searched]
+    all_knees = [knee for _, knee in searched]
     values = [knee.quoted_rps for knee in all_knees]
     nothing = (math.nan, math.nan)  # a bound has no line
     ends = [(knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else nothing for knee in all_knees]
     labels = dict(zip(values, map(rate_interval, all_knees), strict=True))
     return style.bars(
-        [store.name for store in searched], [("knee, 95 % interval", style.BLUE, values)],
+        [ladder.server for ladder, _ in searched], [("knee, 95 % interval", style.BLUE, values)],
         lambda rps: labels.get(rps, rounded_rate(rps)), "requests per second", heading, ends=ends,
     )  # fmt: skip
 
@@ -411,13 +398,13 @@ def knee_sections(run: Run) -> Iterator[Section]:
     if not by_workload:
         return
     figures = [
-        knee_picture(run, workload, searched).at(knees_anchor(workload)) for workload, searched in by_workload.items()
+        knee_picture(run, workload, searched).at(f"knees-{workload}") for workload, searched in by_workload.items()
     ]
-    every = [(searched[0].ladder, store) for searched in by_workload.values() for store in searched]
-    engines = {store.ladder.steps[0].engine for _, store in every}
+    every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
+    engines = {ladder.steps[0].engine for _, ladder, _ in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
-    paired = all(searched_together(first, store.ladder) for first, store in every)
-    bounds = any(store.knee.kind != Kind.FOUND for _, store in every)
+    paired = all(searched_together(first, ladder) for first, ladder, _ in every)
+    bounds = any(knee.kind != Kind.FOUND for _, _, knee in every)
     texts = ["together" if paired else "apart", *["bounds"] * bounds]
     text = " ".join(PROSE["knees"][name] for name in texts).format(what=what)
     yield Section("knees", heading, text=text, figures=tuple(figures))

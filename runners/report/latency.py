@@ -5,8 +5,6 @@ latency"): each step to the right is ten times rarer. Response time (from the in
 (from the actual send) dashed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +24,7 @@ from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.flamegraph import names_of
-from runners.report.style import DOTTED, floor_lines, reach
+from runners.report.style import floor_lines, reach
 
 FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
@@ -121,9 +119,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
     """Return the floor's curve, dotted unless a load had the floor's rate and connections; None if not quotable."""
     if floor is None or not quotable(floor):
         return None
-    loads = loads or (floor,)
-    dash = "-" if style.is_own(floor, loads) else DOTTED
-    label = style.floor_label(floor, loads)
+    label, dash = style.floor_look(floor, loads)
     return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
 
 
@@ -169,7 +165,7 @@ def spectrum(
     high = max([*(line.value_us[-1] for line in drawn), *(limit_us for _, limit_us in limits)])
     for line in drawn:
         _line(axes, line)
-    if floor_curve and floor_curve.dash == "-":  # taken at this load: what lies below is shaded
+    if floor_curve and floor_curve.dash == style.SOLID:  # taken at this load: what lies below is shaded
         axes.fill_between(floor_curve.x, low / 10, floor_curve.value_us, color=style.FLOOR, alpha=0.22, linewidth=0)
     for level, limit_us in limits:
         name = f"objective: {words.level(level)} within {words.given_latency(limit_us)}"
@@ -281,9 +277,8 @@ def timeline(
     low, high = min([*values, *reach(floor)], default=1.0), max(values, default=1e3)
     style.latency_axis(panels[0][0], low, high * ((high / low) ** WORDS if marks else 1.0))
     entries = [floor_lines(axes, floor, [step for step, _ in shown]) for axes in panels[0]]
-    panels[1][0].set_ylim(0, 1.15 * most)  # all columns share it
     panels[0][0].set_ylabel("latency (log)")
-    panels[1][0].set_ylabel("responses/s")
+    panels[1][0].set(ylabel="responses/s", ylim=(0, 1.15 * most))  # all columns share it
     if seen is not None:
         _spikes(panels[0][0], seen, f"latency spike ({len(seen.tail.spikes)})")
         panels[0][0].axhline(
@@ -325,8 +320,7 @@ def _responses(axes: Axes, step: Step) -> float:
     offered_rps = step.record.offered_rps
     if words.known(offered_rps):
         axes.axhline(offered_rps, color=style.QUIET, linewidth=0.9, linestyle=(0, (4, 3)), label="offered")
-    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_formatter(style.axis_count)
+    axes.yaxis.set(major_locator=MaxNLocator(4, integer=True), major_formatter=style.axis_count)
     return max([0.0, offered_rps or 0.0, *map(float, completed)])
 
 

@@ -1,7 +1,5 @@
 """Lay a figure out again for a page as narrow as a phone: panels below each other, the label of each row above it."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
@@ -23,10 +21,10 @@ def narrowed(figure: Picture) -> Picture:
     if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # a figure without axes has only a few words
         return figure
     shown = [axes for axes in figure.axes if axes.get_visible()]
-    lines = len(broken(figure.get_suptitle(), WIDTH_IN)) - figure.heading_lines
+    lines = len(broken(figure.heading, WIDTH_IN)) - len(figure.get_suptitle().splitlines())
     height_in = _below_each_other(figure, shown) + LINE_IN * lines
     figure.set_size_inches(WIDTH_IN, height_in)
-    figure.headed(figure.get_suptitle(), figure.alt)
+    figure.headed(figure.heading, figure.alt)
     for axes in shown:
         _texts(axes)
         for line in axes.lines:

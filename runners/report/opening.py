@@ -1,7 +1,5 @@
 """The first screen of a report: what was measured on what, the answers that matter most, and what its words mean."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 
@@ -61,11 +59,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 def size_words(run: Run) -> str:
     """Return a run's size in words, with an explanation of the size `published`."""
     size = str(run.manifest.get("size"))
-    return (
-        f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
-        if size == PUBLISHED
-        else f"size {size}"
-    )
+    if size == PUBLISHED:
+        return f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
+    return f"size {size}"
 
 
 def terms(results: Results) -> Iterator[str]:
@@ -88,7 +84,7 @@ def terms(results: Results) -> Iterator[str]:
 
 def treatments(run: Run) -> Table | None:
     """Return a table of a run's treatments and loads that TREATMENTS explains; None for fewer than two."""
-    subjects, loads = {step.subject for step in run.steps}, {step.workload for step in run.steps}
-    names = {name: name for name in subjects} | {name: name.upper() for name in loads}
+    names = {step.subject: step.subject for step in run.steps}
+    names |= {step.workload: step.workload.upper() for step in run.steps}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)
     return Table("What is compared", ("name", "what it is"), rows, numeric=False) if len(rows) > 1 else None

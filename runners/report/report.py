@@ -1,8 +1,5 @@
 """Write a run and its conclusion as report.html (one file, works offline) and report.md with its figures."""
 
-from __future__ import annotations
-
-import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,14 +9,16 @@ import jinja2
 from markupsafe import Markup
 
 from runners.errors import UNPRINTABLE
-from runners.report import opening, sentences, style, tables
+from runners.report import author, fixed_rate, opening, sentences, style, tables, validation
 from runners.report.comparison import WHOLE
-from runners.report.document import Document, document
+from runners.report.document import Document, document, limits
 from runners.report.flamegraph import LEAST_SHARE
 from runners.report.narrow import narrowed
 from runners.report.style import Picture
 from runners.report.tables import Markdown, Table, template
+from runners.report.validity import failed_checks, validity_line
 from runners.results.conclusion import Conclusion
+from runners.storage.step_folder import replace_file
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 #: The most figures that an archive keeps, flame graphs apart; report.html has all figures.
@@ -92,16 +91,6 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
             path.unlink()
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file by `content`, whole or not at all (write, flush to disk, rename)."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(path)
-
-
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
     """Return the report as Markdown with paths relative to its folder; `kept`: anchors of its figures (None: all)."""
 
@@ -123,9 +112,9 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
         shown=shown,
         archived=kept is not None,
     )
-    markdown, text = templates.get_template("report.md.j2"), ""
+    markdown, context, text = templates.get_template("report.md.j2"), _context(page), ""
     for commands in (3, 2, 1, 0):  # which report.html and the steps' records have too
-        text = re.sub(r"\n{3,}", "\n\n", markdown.render(**_context(page), commands=commands)).strip() + "\n"
+        text = re.sub(r"\n{3,}", "\n\n", markdown.render(**context, commands=commands)).strip() + "\n"
         if len(text.partition("<details>")[0].splitlines()) <= MOST_LINES:
             break
     return text
@@ -135,15 +124,10 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     """Return the report as HTML; above `limit_bytes` it leaves out narrow frames of flame graphs, and says so."""
     page_template = environment().get_template("report.html.j2")
     folded = {figure.anchor for part in page.appendix for figure in part.figures}
-    svg, html = in_page(page.figures, drawn, folded), ""
+    context = {**_context(page), "svg": in_page(page.figures, drawn, folded), "source": source}
+    html = ""
     for least_share in LEAST_SHARES:
-        html = page_template.render(
-            **_context(page),
-            svg=svg,
-            least_share=least_share,
-            left_out=_left_out(least_share),
-            source=source,
-        )
+        html = page_template.render(**context, least_share=least_share, left_out=_left_out(least_share))
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
     return html
@@ -170,9 +154,15 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 
 def _context(page: Document) -> dict[str, Any]:
+    """Return the names that both templates use."""
+    run, conclusion = page.run, page.conclusion
     return {
-        "page": page, "manifest": {"warnings": [], "rerun": "", **page.run.manifest}, "when": tables.when,
-        "sentences": sentences, "size": opening.size_words(page.run),
+        "page": page, "manifest": {"warnings": [], "rerun": "", **run.manifest}, "when": tables.when,
+        "sentences": sentences, "size": opening.size_words(run), "summary": list(opening.summary(conclusion)),
+        "terms": list(opening.terms(conclusion.results)), "loads": fixed_rate.loads_table(conclusion.results),
+        "treatments": opening.treatments(run), "valid": validity_line(conclusion.checks),
+        "wrong": list(failed_checks(conclusion)), "author": author.lines(conclusion), "limits": list(limits(run)),
+        "consoles": list(validation.consoles(run)),
     }  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Build the sections on clusters, killed nodes, shared responses, stores, and the history of runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -22,10 +20,8 @@ from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
 from runners.results import cluster, faults
-from runners.results.cluster import Waited
 from runners.results.faults import Outage
-from runners.results.results import Results
-from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference
+from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores
 from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
@@ -36,7 +32,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 def outage_title(death: Outage) -> str:
     """Return a title: the share of responses that failed in the seconds that were wholly without the node."""
     failed, offered = death.failed("without")
-    name = style.plain(death.name, 24)
+    name = style.plain(death.step.subject, 24)
     if not offered:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
@@ -59,7 +55,7 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
     rows = tuple(
         (
-            death.name, tables.rate(facts.offered_rps(death.step)),
+            death.step.subject, tables.rate(facts.offered_rps(death.step)),
             *(cell for part in ("before", "without", "after") for cell in cells(death, part)),
             tables.seconds(death.back_s - death.killed_s),
         )
@@ -80,39 +76,32 @@ def outage_sections(run: Run) -> Iterator[Section]:
 def cluster_sections(run: Run) -> Iterator[Section]:
     """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
     if profiles := cluster.lock_waits(run):
-        yield Section.of(cluster.LOCK_ANCHOR, _lock_table(profiles))
-    loads = cluster.clusters(run)
-    if cluster.topology(loads) is not None:
-        yield Section.of("keys-section", _keys_table(loads))
-
-
-def _keys_table(loads: Sequence[Step]) -> Table:
-    rows = tuple(
-        (
-            facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
-            tables.share(nodes.share), tables.share(nodes.expected), tables.latency(nodes.call_p50_us),
-            tables.latency(nodes.call_p99_us), tables.count(nodes.failed_calls),
-        )
-        for nodes in cluster.by_treatment(loads)
-    )  # fmt: skip
-    head = (
-        "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50", "call p99",
-        "failed calls",
-    )  # fmt: skip
-    return Table("What the first node passes on", head, rows, PROSE["keys-section"]["note"])
-
-
-def _lock_table(profiles: Sequence[Waited]) -> Table:
-    rows = tuple(
-        (
-            waits.name, tables.rate(facts.offered_rps(waits.step)), tables.seconds(waits.all_s),
-            tables.seconds(waits.client_s),
-            tables.share_interval(waits.share.value, waits.share.low, waits.share.high) if waits.share else tables.NONE,
-        )
-        for waits in profiles
-    )  # fmt: skip
-    head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
-    return Table("Waits for locks", head, rows, "A dash: nobody waited for that lock.")
+        locks = tuple(
+            (
+                facts.engine_name(waits.step.subject), tables.rate(facts.offered_rps(waits.step)),
+                tables.seconds(waits.all_s), tables.seconds(waits.client_s),
+                waits.share.as_share if waits.share else tables.NONE,
+            )
+            for waits in profiles
+        )  # fmt: skip
+        head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
+        note = "A dash: nobody waited for that lock."
+        yield Section.of(cluster.LOCK_ANCHOR, Table("Waits for locks", head, locks, note))
+    if loads := cluster.clusters(run):
+        keys = tuple(
+            (
+                facts.engine_name(nodes.name), nodes.hashing, tables.count(nodes.local), tables.count(nodes.proxied),
+                tables.share(nodes.share), tables.share(nodes.expected), tables.latency(nodes.call_p50_us),
+                tables.latency(nodes.call_p99_us), tables.count(nodes.failed_calls),
+            )
+            for nodes in cluster.by_treatment(loads)
+        )  # fmt: skip
+        columns = (
+            "setting", "hash", "served itself", "passed on", "share passed on", "share by the hash", "call p50",
+            "call p99", "failed calls",
+        )  # fmt: skip
+        note = PROSE["keys-section"]["note"]
+        yield Section.of("keys-section", Table("What the first node passes on", columns, keys, note))
 
 
 def shared_response_sections(run: Run) -> Iterator[Section]:
@@ -129,17 +118,12 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
 
-def times(value: float) -> str:
-    """Return a ratio: 1.04."""
-    return f"{value:.2f}" if words.known(value) else words.UNKNOWN
-
-
 def standing(store: Store, against: Store) -> str:
     """Return in words, per workload, whether the knee of `store` is ahead of `against`, behind it or inconclusive."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
-    for workload in dict.fromkeys([*against.knees, *store.knees]):
+    for workload in dict.fromkeys([*against.searches, *store.searches]):
         more = gain(store, against, workload)
         if more is not None:
             word = "ahead" if more.low > 0 else "behind" if more.high < 0 else "inconclusive"
@@ -155,22 +139,19 @@ def amplification(stores: Sequence[Store]) -> style.Picture:
     heading = "What a byte costs on the disk"
     if known:
         least = min(known, key=lambda store: store.written)
-        heading = f"{style.plain(least.name, 24)} writes least for a byte: {times(least.written)}"
+        heading = f"{style.plain(least.name, 24)} writes least for a byte: {least.written:.2f}"
     series = (
         ("written, for each byte given", style.BLUE, [s.written for s in kept]),
         ("room on the disk, for each live byte", style.ORANGE, [s.room for s in kept]),
     )
     marks = [("the least there can be", 1.0, style.INK, "-")]
-    return style.bars([store.name for store in kept], series, times, "bytes per byte", heading, marks)
+    return style.bars([store.name for store in kept], series, "{:.2f}".format, "bytes per byte", heading, marks)
 
 
 def memory(stores: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process in MB: anonymous pages, and pages of mapped files."""
-    known = [store for store in stores if words.known(store.rss["anon"])]
-    heading = "Memory outside the heap"
-    if known:
-        most = max(known, key=lambda store: store.rss["anon"])
-        heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
+    most = max((store for store in stores if words.known(store.rss["anon"])), key=lambda store: store.rss["anon"])
+    heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
     series = [
         (name, colour, [store.rss[kind] / MB for store in stores])
         for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
@@ -187,7 +168,7 @@ def store_table(stores: Sequence[Store]) -> Table:
     rows = tuple(
         (
             store.name, *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
-            *(times(ratio) if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
+            *(f"{ratio:.2f}" if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]), standing(store, against),
         )
         for store in stores
@@ -199,21 +180,21 @@ def store_table(stores: Sequence[Store]) -> Table:
 
 def _gain(more: Bounded | None, store: Store, workload: str) -> str:
     if more is None:
-        knee = store.knees.get(workload)
-        return rate_interval(knee.knee) if knee is not None else tables.NONE
+        search = store.searches.get(workload)
+        return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
     return changed(more.value, more.low, more.high)
 
 
 def store_sections(run: Run) -> Iterator[Section]:
     """Yield the sections on stores: amplification, memory and a table; none for a run without stores."""
-    stores = Results(run).stores
-    if not stores:
+    filled = list(stores(run))
+    if not filled:
         return
-    if any(store.on_disk for store in stores):
-        yield Section.of("amplification", amplification(stores).at(AMPLIFICATION))
-    if any(words.known(store.rss["anon"]) for store in stores):
-        yield Section.of("memory", memory(stores).at(MEMORY))
-    yield Section.of(TABLE, store_table(stores))
+    if any(store.on_disk for store in filled):
+        yield Section.of("amplification", amplification(filled).at(AMPLIFICATION))
+    if any(words.known(store.rss["anon"]) for store in filled):
+        yield Section.of("memory", memory(filled).at(MEMORY))
+    yield Section.of(TABLE, store_table(filled))
 
 
 @style.styled
@@ -252,19 +233,17 @@ def _panel(axes: Axes, trend: Trend) -> None:
     for change in trend.changes:
         axes.axvline(change.index - 0.5, color=style.INK, linewidth=0.8, linestyle=(0, (3, 2)))
         axes.annotate(signed(change.ratio - 1), (change.index - 0.4, values.max()), fontsize=7.5, va="top")
-    axes.set_ylim(0, values.max() * 1.2)
+    axes.set(xlim=(-0.8, len(frame) - 0.2), ylim=(0, values.max() * 1.2))
     axes.yaxis.set_major_formatter(style.axis_count if trend.metric == "achieved" else style.axis_time)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.set_xlim(-0.8, len(frame) - 0.2)
     axes.tick_params(labelsize=7.5)
     axes.set_title(trend.title.replace(", experiment", "\nexperiment"), fontsize=8.5)
 
 
-def trend_lines(trends: Sequence[Trend]) -> list[str]:
-    """Return each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
+def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
+    """Yield each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
     changes = [(trend, change) for trend in trends for change in trend.changes]
-    lines = []
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
         sizes = sorted((abs(1 - change.low), abs(1 - change.high)))
@@ -273,11 +252,10 @@ def trend_lines(trends: Sequence[Trend]) -> list[str]:
         text += f"{trend.written(change.before)} before, {trend.written(change.after)} after"
         commits = [str(commit)[:12] for commit in (last["git_commit"], row["git_commit"]) if isinstance(commit, str)]
         text += f" (commits {commits[0]} and {commits[1]})" if len(set(commits)) == 2 else ""
-        lines.append(words.sentence(text))
+        yield words.sentence(text)
     disturbed = sorted({str(run) for trend in trends for run in trend.frame.loc[trend.frame["disturbed"], "run"]})
     if disturbed:
-        lines.append(f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}.")
-    return lines
+        yield f"The machine was not as usual, by its sentinel, in {words.listed(disturbed)}."
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:

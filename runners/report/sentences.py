@@ -4,8 +4,6 @@
 `words_of.register`.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
@@ -208,11 +206,6 @@ def _(tail: Explained) -> str:
     slow = f"extra time of the responses slower than {words.latency(tail.threshold_us)}"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
-
-
-@words_of.register
-def _(row: Row) -> str:
-    return f"{row.quantity.label} {row.change}: {absolute(row.quantity, row.treatment_value)}"
 
 
 def evidence_of(answer: Answer) -> str:

@@ -5,8 +5,6 @@ or in place, so that a figure can be read in grey. Figures are drawn without pyp
 same input gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import re
@@ -15,13 +13,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -86,32 +85,26 @@ def broken(heading: str, width_in: float) -> list[str]:
 class Picture(Figure):
     """A figure in the lab's look that a notebook shows without pyplot; its layout is computed when it is first saved.
 
-    `alt` says in words what it shows, `anchor` is its place in a report.
+    `heading` is its heading in one line, `alt` says in words what it shows, `anchor` is its place in a report.
     """
 
     def __init__(self, width_in: float = 8.4, height_in: float = 4.4) -> None:
         super().__init__(figsize=(width_in, height_in), layout="constrained")
         FigureCanvasAgg(self)
-        self.anchor, self.alt = "", ""
-        self.heading_lines = 0
+        self.anchor, self.alt, self.heading = "", "", ""
         self.handles: list[Any] = []  # of the legend
 
-    def headed(self, heading: str, alt: str = "") -> Picture:
+    def headed(self, heading: str, alt: str = "") -> Self:
         """Set the figure's heading and description (`alt`, or else the heading), and return the figure."""
         lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
-        self.heading_lines = len(lines)
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
-        self.alt = alt or f"{heading}."
+        self.heading, self.alt = heading, alt or f"{heading}."
         return self
 
-    def at(self, anchor: str) -> Picture:
+    def at(self, anchor: str) -> Self:
         """Set the figure's anchor in a report, and return the figure."""
         self.anchor = anchor
         return self
-
-    def get_suptitle(self) -> str:
-        """Return the heading in one line."""
-        return " ".join(super().get_suptitle().split("\n"))
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw the figure; in the first pass of saving, only compute the layout, since matplotlib draws it again."""
@@ -156,16 +149,12 @@ def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: 
     )  # fmt: skip
 
 
-#: A series of bars: its label, its colour, and a value for each row.
-Series = tuple[str, str, Sequence[float]]
-
-
 @styled
 def bars(
-    labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], axis: str, heading: str,
-    marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
+    labels: Sequence[str], series: Sequence[tuple[str, str, Sequence[float]]], unit: Callable[[float], str], axis: str,
+    heading: str, marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw horizontal bars: each row has one bar per series, with its value.
+    """Draw horizontal bars: each row has one bar per series (label, colour, a value for each row), with its value.
 
     `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
     """
@@ -186,9 +175,8 @@ def bars(
     for name, at, colour, dash in marks:
         axes.axvline(at, color=colour, linestyle=dash, linewidth=1.2, label=name)
     rows(axes, [plain(label, 32) for label in labels])
-    axes.set_xlim(0, 1.16 * max(most))
+    axes.set(xlim=(0, 1.16 * max(most)), xlabel=axis)
     axes.xaxis.set_major_formatter(axis_count)
-    axes.set_xlabel(axis)
     legend(figure, 4, 8)
     return figure.headed(heading)
 
@@ -268,7 +256,6 @@ def colours_of(engines: Iterable[str]) -> dict[str, str]:
 
 
 def engine_name(engine: str) -> str:
-    """Return an engine's name for titles."""
     name = ENGINE_NAMES.get(engine, plain(engine, 20))
     return name.lstrip("_") or "?"  # a legend drops labels that start with an underscore
 
@@ -285,7 +272,6 @@ def workloads(steps: Iterable[Step]) -> str:
 
 
 def category_colour(category: str) -> str:
-    """Return the colour of a category of stacks."""
     return _COLOURS["categories"].get(category.lower(), _COLOURS["categories"]["other"])
 
 
@@ -296,20 +282,15 @@ def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
 
 def is_dark(colour: str) -> bool:
     """Return whether white text reads better than black on a colour (relative luminance as WCAG 2 defines it)."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05
 
 
 def axis_time(value_us: float, _place: float = 0) -> str:
     """Return a tick of a latency axis: 50 us, 1 ms, 2 s. A formatter of matplotlib."""
-    if not math.isfinite(value_us):
-        return ""
-    for scale, unit in ((1e6, "s"), (1e3, "ms")):
-        if abs(value_us) >= scale:
-            return f"{value_us / scale:g} {unit}"
-    return f"{value_us:g} us"
+    scale, unit = words.time_unit(value_us)
+    return f"{value_us / scale:g} {unit}"
 
 
 def axis_count(value: float, _place: float = 0) -> str:
@@ -322,14 +303,10 @@ def axis_count(value: float, _place: float = 0) -> str:
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
     """Make y a logarithmic latency axis, `low_us` to `high_us` and some room; ticks at 1, 2 and 5 for few decades."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
-    axes.set_yscale("log")
-    axes.yaxis.set_gid("latency")
-    axes.set_ylim(low, high)
-    decades = math.log10(high / low)
-    subs = (1.0, 2.0, 5.0) if decades < 3.8 else (1.0,)
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=subs, numticks=30))
-    axes.yaxis.set_major_formatter(axis_time)
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set(yscale="log", ylim=(low, high))
+    subs = (1.0, 2.0, 5.0) if math.log10(high / low) < 3.8 else (1.0,)
+    axes.yaxis.set(gid="latency", major_formatter=axis_time, minor_formatter=NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=30))
 
 
 PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
@@ -337,30 +314,22 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 
 def percentile_axis(axes: Axes, most: float) -> None:
     """Make x the axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
-    axes.set_xscale("log")
-    axes.xaxis.set_gid("percentile")
-    axes.set_xlim(1, max(most, 2.5))
+    axes.set(xscale="log", xlim=(1, max(most, 2.5)), xlabel="percentile (axis: 1/(1-p))")
     labels = {1 / (1 - p): f"{100 * p:.8g} %" for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001}
     axes.set_xticks(list(labels), list(labels.values()))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel("percentile (axis: 1/(1-p))")
+    axes.xaxis.set(gid="percentile", minor_locator=NullLocator())
 
 
 LEVELS = (0.5, 0.99)
-DOTTED = (0, (1, 1.5))
+SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
-def is_own(floor: Step, loads: Sequence[Step]) -> bool:
-    """Return whether the floor was taken at the rate and connections of one of the loads that are drawn."""
-    return any(instrument.taken_at(floor, load) for load in loads)
-
-
-def floor_label(floor: Step, loads: Sequence[Step]) -> str:
-    """Return a floor's label in a legend, with its rate and connections if no load has the same."""
-    if is_own(floor, loads):
-        return "instrument floor (noop)"
+def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
+    """Return a floor's label in a legend and its line: solid if a load that is drawn has its rate and connections."""
+    if any(instrument.taken_at(floor, load) for load in loads):
+        return "instrument floor (noop)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
-    return f"instrument floor at {where}"
+    return f"instrument floor at {where}", DOTTED
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
@@ -372,10 +341,10 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:
         return None
-    at_load = is_own(floor, loads)
-    drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": "-" if at_load else DOTTED}
+    label, line = floor_look(floor, loads)
+    drawn: dict[str, Any] = {"color": FLOOR, "linewidth": 0.9, "linestyle": line}
     low, high = axes.get_ylim()
-    if at_load:
+    if line == SOLID:
         axes.axhspan(low, quoted[0][1], color=FLOOR, alpha=0.22, linewidth=0, zorder=0)
     within = [(level, us) for level, us in quoted if low < us < high]
     for place, (level, us) in enumerate(within):
@@ -388,7 +357,7 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
             linespacing=1.0, annotation_clip=False,
         )  # fmt: skip
     axes.set_ylim(low, high)
-    return Line2D([], [], label=floor_label(floor, loads), **drawn)
+    return Line2D([], [], label=label, **drawn)
 
 
 def reach(floor: Step | None) -> list[float]:

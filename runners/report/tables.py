@@ -4,15 +4,13 @@ The templates write tables as HTML or as Markdown (of code-hosting sites and not
 text of the type `Markdown`.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from runners import words
@@ -54,7 +52,7 @@ class Linked(str):
 
     anchor: str
 
-    def __new__(cls, text: str, anchor: str) -> Linked:
+    def __new__(cls, text: str, anchor: str) -> Self:
         cell = super().__new__(cls, text)
         cell.anchor = anchor
         return cell
@@ -92,12 +90,12 @@ class Section:
     anchor: str
     title: str
     text: str = ""
-    figures: tuple[Picture, ...] = ()
+    figures: "tuple[Picture, ...]" = ()
     tables: tuple[Table, ...] = ()
-    graphs: tuple[FlameGraph, ...] = ()
+    graphs: "tuple[FlameGraph, ...]" = ()
 
     @classmethod
-    def of(cls, anchor: str, *contents: Picture | Table, text: str | None = None) -> Section:
+    def of(cls, anchor: str, *contents: "Picture | Table", text: str | None = None) -> Self:
         """Return the section of an anchor, with title and text from sections.toml; `text` replaces that text."""
         own = PROSE[anchor]
         figures = tuple(content for content in contents if not isinstance(content, Table))
@@ -118,8 +116,6 @@ _AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.")
 
 class Markdown(str):
     """Text that is Markdown already."""
-
-    __slots__ = ()
 
 
 def escape(value: object) -> str:
@@ -164,7 +160,6 @@ def _cell(cell: str, place: Callable[[str], str | None]) -> str:
 
 
 def bold(value: object) -> Markdown:
-    """Return `value` in bold."""
     return Markdown(f"**{escape(value)}**")
 
 
@@ -183,8 +178,6 @@ def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdow
 
 def in_notebook() -> bool:
     """Return whether this code runs in a notebook's kernel."""
-    try:
-        from IPython.core.getipython import get_ipython
-    except ImportError:
-        return False
+    from IPython.core.getipython import get_ipython
+
     return hasattr(get_ipython(), "kernel")

@@ -1,7 +1,5 @@
 """Build the sections on generators: floors, wrk2's timer, a stalled server, CPU time, one load by two generators."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +15,7 @@ from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
 from runners.audit.rules.timing import fitted_line
 from runners.design.session import PAIRED
+from runners.design.two_generators import NAME, TRUEPACE
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
 from runners.readers.run import Run, Step
@@ -24,14 +23,15 @@ from runners.report import style, tables
 from runners.report.latency import curve
 from runners.report.tables import PROSE, Section, Table
 from runners.results import generators
-from runners.results.generators import OURS, Difference, TwoReadings, ordered, two_readings, wrk2_was_absent
+from runners.results.generators import Difference, TwoReadings, two_readings
 
 PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 UP_TO = 0.95  # the highest percentile on a linear axis
 ROW_IN = 0.34  # the height of a generator's row
 ANCHOR, FIGURE = "wrk2", "two-generators"
+#: The colours of the generators, in the order in which figures show them.
 COLOURS = {
-    "blocking": style.INK, "epoll": style.GREEN, "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE,
+    "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE, "blocking": style.INK, "epoll": style.GREEN,
 }  # fmt: skip
 LABELS = {"blocking": "blocking client", "epoll": "plain epoll loop", "truepace": "truepace (ours)"}
 DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
@@ -84,13 +84,9 @@ def colour_of(tool: str) -> str:
     return COLOURS.get(tool, style.QUIET)
 
 
-def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]] | None:
-    """Return the fewest connections, the highest rate on them, and every generator's floor there; None without any."""
-    points = instrument.points(measured)
-    if not points:
-        return None
-    fewest = min(connections for connections, _ in points)
-    rate = max(rate for connections, rate in points if connections == fewest)
+def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
+    """Return the fewest connections, the highest rate on them, and every generator's floor there."""
+    fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 
 
@@ -143,20 +139,18 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
     bottom.xaxis.set_major_formatter(style.axis_time)
     bottom.xaxis.set_minor_formatter(NullFormatter())
     bottom.set_xlabel("response time, log (filled: p50, hollow: p99; bar: interval over the rounds; dots: rounds)")
-    heading = "No floor was measured"
-    if (lead := _lead(measured)) is not None:
-        connections, rate, by_tool = lead
-        reference = instrument.reference_of(by_tool)
-        named = [floor for floor in by_tool.values() if floor.tool == OURS or floor is reference]
-        medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
-        heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
+    connections, rate, by_tool = _lead(measured)
+    reference = instrument.reference_of(by_tool)
+    named = [floor for floor in by_tool.values() if floor.tool == TRUEPACE or floor is reference]
+    medians = [f"{label_of(floor.tool)} {words.latency(p50.value)}" for floor in named if (p50 := floor.at(0.5))]
+    heading = f"p50 at {words.rate(rate)} on {words.connections(connections)}: {', '.join(medians)}"
     return figure.headed(heading, f"Floors of the generators. {heading}.")
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
     """Return the quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
-    lead = _lead(instrument.floors(steps))
-    groups = [floor.good for floor in lead[2].values()] if lead else []
+    measured = instrument.floors(steps)
+    groups = [floor.good for floor in _lead(measured)[2].values()] if instrument.points(measured) else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
     return [min(group, key=lambda step: facts.most_us(step, 0.99)) for group in shown if group]
 
@@ -182,13 +176,10 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
         tops[climbs].append(float(rows[rows["percentile"] <= timing.UP_TO]["value_us"].max()))
         if line is not None and climbs:
             ticks.append(f"{name.partition(',')[0].replace('(wrk2', 'wrk2')} ({words.latency(line.width_us)})")
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1.35 * max(tops[True] or tops[False]))
-    axes.xaxis.set_major_locator(MultipleLocator(0.1))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.set(xlim=(0, 1), xlabel=f"percentile (linear, up to p{100 * UP_TO:g})")
+    axes.set(ylim=(0, 1.35 * max(tops[True] or tops[False])), ylabel="response time (linear)")
+    axes.xaxis.set(major_locator=MultipleLocator(0.1), major_formatter=lambda value, _: f"{100 * value:.0f} %")
     axes.yaxis.set_major_formatter(style.axis_time)
-    axes.set_xlabel(f"percentile (linear, up to p{100 * UP_TO:g})")
-    axes.set_ylabel("response time (linear)")
     style.legend(figure, 5)
     heading = "No generator shows a tick: latencies are flat in the percentile"
     if ticks:
@@ -205,6 +196,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
+    seen = sorted(seen, key=lambda load: (*COLOURS, load.tool).index(load.tool))
     longest_s = max(load.longest_s for load in seen)
     waits_s = np.linspace(0.01, 1.02, 400) * longest_s
     paced = [load for load in seen if words.known(load.rate_rps)]
@@ -213,7 +205,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
         broad: dict[str, Any] = {"color": style.FLOOR, "linewidth": 7, "alpha": 0.55, "solid_capstyle": "butt"}
         expected = [best.expected_above(wait_s) for wait_s in waits_s]
         axes.plot(waits_s, expected, label="must wait, by the schedule", **broad)
-    for load in reversed(ordered(seen)):
+    for load in reversed(seen):
         label = label_of(load.tool)
         drawn: dict[str, Any] = {"color": colour_of(load.tool), "linewidth": 2}
         if len(load.waits_s):
@@ -221,13 +213,11 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
             axes.plot(waits_s, counted, linestyle=DASHES.get(load.tool, "-"), label=label, **drawn)
         else:
             axes.plot([0, load.max_us / 1e6], [1, 1], "o-", markevery=[1], label=f"{label} (its longest)", **drawn)
-    axes.set_xlim(0, longest_s * 1.04)
-    axes.set_ylim(bottom=0)
+    axes.set(xlim=(0, longest_s * 1.04), xlabel="response time (s)")
+    axes.set(ylim=(0, None), ylabel="requests that took longer")
     axes.yaxis.set_major_formatter(style.axis_count)
-    axes.set_xlabel("response time (s)")
-    axes.set_ylabel("requests that took longer")
     style.legend(figure, 3)
-    counting = [load for load in ordered(seen) if words.known(load.seen_share)]
+    counting = [load for load in seen if words.known(load.seen_share)]
     parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
     heading = (
         f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
@@ -242,8 +232,9 @@ def two_generators_sections(run: Run) -> Iterator[Section]:
 
 
 def _text(readings: TwoReadings) -> str:
-    load = f"{facts.title(readings.loads[0])} at {words.rate(readings.rate_rps)}"
-    rounds, on = readings.median.rounds, words.connections(readings.connections)
+    step, rounds = readings.loads[-1], readings.median.rounds
+    load = f"{facts.title(step)} at {words.rate(facts.offered_rps(step))}"
+    on = words.connections(step.record.connections)
     counted = f"{words.several(rounds, 'round')} give the interval" if rounds > 1 else "one round has no interval"
     read = ", ".join(map(_added, readings.differences))
     added_us, in_one = readings.median.added_us, " in the one round" if rounds == 1 else ""
@@ -295,5 +286,5 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 
 def left_out(run: Run) -> Iterator[str]:
     """Yield a sentence that wrk2 was absent, and how to get it, if a load by wrk2 was planned."""
-    if wrk2_was_absent(run):
+    if NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED):
         yield PROSE[ANCHOR]["absent"]

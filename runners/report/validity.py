@@ -1,7 +1,5 @@
 """Write the validity of a report: notices before the first number, and how many checks passed and which failed."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +79,7 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
-    loads = [step for step in conclusion.results.steps if step.name in used and step.kind == "load"]
+    loads = [step for step in conclusion.results.run.steps if step.name in used and step.kind == "load"]
     return list(
         dict.fromkeys(
             check_words(check, places=[facts.title(load) for load in loads if load.name in check.steps])
@@ -98,10 +96,10 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
     if (status := run.manifest.get("status", "not known")) != "complete":
         yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
     yield from (f"{name}: was begun and not finished; nothing of it is shown." for name in run.unfinished)
-    steps_of = dict[str, list[str]]()
-    for step, text in _remarks(run):  # remarks that differ only in the step's name become one
-        steps_of.setdefault(text.replace(f"steps{os.sep}{step.name}{os.sep}", ""), []).append(_name_of(step))
-    yield from (f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in steps_of.items())
+    # remarks that differ only in the step's name become one
+    remarks = ((step, text.replace(f"steps{os.sep}{step.name}{os.sep}", "")) for step, text in _remarks(run))
+    for text, alike in facts.grouped(remarks, lambda remark: remark[1]).items():
+        yield f"{', '.join(dict.fromkeys(_name_of(step) for step, _ in alike))}: {text}"
     if not run.find(kind="load") and not has_sections:
         yield "No load step is in this run, so there is no latency to show."
 

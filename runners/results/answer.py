@@ -282,8 +282,6 @@ def as_json(value: Any) -> Any:
         return value.value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [as_json(item) for item in (sorted(value, key=str) if isinstance(value, (set, frozenset)) else value)]
     return value

@@ -4,8 +4,6 @@ A check that fails excludes its steps, makes their values bounds, or is a note; 
 change with it. Steps that are invalid by themselves are no evidence to begin with (`analysis.validity`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from runners.design.session import EQUAL, PROFILED_RATE_STEP, RATE_STEP
 from runners.readers.run import Run, Step
 from runners.results import profiles
 from runners.results.answer import Measure, Unit
-from runners.results.generators import began_together
+from runners.results.generators import LATE_US
 from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
@@ -235,7 +233,10 @@ def _faster(step: Step, run: Run) -> Judged:
 
 
 def _together(step: Step) -> Judged:
-    ok, off_us = began_together(step)
+    """Judge whether a load's generators began at the agreed instant, by the largest deviation."""
+    shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
+    off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
+    ok = off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares)
     return ok, Measure(label_of(step), off_us, Unit.LATENCY_US)
 
 

@@ -4,8 +4,6 @@ The node of a key is computed for many ids at once, as WeightedPlacement.java do
 MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, which ranks nodes alike for nearly all keys.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +36,6 @@ class Passed:
 
     name: str
     hashing: str
-    topology: tuple[str, ...]
     local: int
     proxied: int
     expected: float
@@ -49,8 +46,7 @@ class Passed:
     @property
     def share(self) -> float:
         """The share of the requests that were passed on."""
-        requests = self.local + self.proxied
-        return self.proxied / requests if requests else math.nan
+        return self.proxied / (self.local + self.proxied)
 
 
 def passed(steps: list[Step]) -> Passed | None:
@@ -65,16 +61,14 @@ def passed(steps: list[Step]) -> Passed | None:
             last = after
     if not last or not local + proxied:
         return None
-    topology, hashing = tuple(sorted(str(url) for url in last["topology"])), str(last["hashing"])
-    expected = math.nan
+    topology, hashing, expected = sorted(str(url) for url in last["topology"]), str(last["hashing"]), math.nan
     if hashing in HASHES:
-        own = shares(topology, hashing, PUBLISHED_KEYS)
-        expected = 1 - own[topology.index(str(last["self"]))]
+        expected = 1 - shares(tuple(topology), hashing, PUBLISHED_KEYS)[topology.index(str(last["self"]))]
     busiest: Mapping[str, Any] = max(last["peers"], key=lambda peer: peer["answered"], default={})
     latency = busiest.get("latency_us") or {}
     failed = sum(int(count) for peer in last["peers"] for count in peer["failed"].values())
     p50, p99 = (float(latency.get(name) or "nan") for name in ("p50", "p99"))
-    return Passed(steps[0].subject, hashing, topology, local, proxied, expected, p50, p99, failed)
+    return Passed(steps[0].subject, hashing, local, proxied, expected, p50, p99, failed)
 
 
 def clusters(run: Run) -> list[Step]:
@@ -86,11 +80,6 @@ def by_treatment(loads: Sequence[Step]) -> list[Passed]:
     """Return the requests that each treatment of these loads passed on; treatments without counts are left out."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
-
-
-def topology(loads: Sequence[Step]) -> tuple[str, ...] | None:
-    """Return the sorted addresses of the first load's nodes; None without loads."""
-    return next((tuple(sorted(map(str, step.record.cluster_after["topology"]))) for step in loads), None)
 
 
 LOCK_ANCHOR = "client-lock"
@@ -109,16 +98,10 @@ class Waited:
     client_s: float
     share: Bounded | None
 
-    @property
-    def name(self) -> str:
-        return facts.engine_name(self.step.subject)
 
-
-def waited(step: Step) -> Waited | None:
-    """Return the waits for locks in a step, by its lock profile; None without a lock profile."""
-    stacks, length_s = step.frames["stacks"], (step.record.duration_s or 0.0)
-    if LOCK not in step.profiled or not length_s:
-        return None
+def _waited(step: Step, length_s: float) -> Waited:
+    """Return the waits for locks in a step of `length_s`, by its lock profile."""
+    stacks = step.frames["stacks"]
     own = stacks[stacks["event"] == LOCK] if not stacks.empty else stacks
     if own.empty:
         return Waited(step, 0.0, 0.0, None)
@@ -137,7 +120,7 @@ def waited(step: Step) -> Waited | None:
 def lock_waits(run: Run) -> list[Waited]:
     """Return the waits for locks in the last profiled load of each treatment, in order."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
-    return [waits for step in last.values() if (waits := waited(step)) is not None]
+    return [_waited(step, step.record.duration_s) for step in last.values() if step.record.duration_s]
 
 
 RENDEZVOUS, OBJECTS_HASH = "rendezvous", "objects-hash"
@@ -210,9 +193,9 @@ def _rotated(word: Words, by: int) -> Words:
 def spreads(results: Results) -> Answer | None:
     """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of them."""
     loads = clusters(results.run)
-    nodes = topology(loads)
-    if nodes is None:
+    if not loads:
         return None
+    nodes = tuple(sorted(map(str, loads[0].record.cluster_after["topology"])))
     old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
     measures = (
         Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE),

@@ -1,7 +1,5 @@
 """Answers by interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +17,6 @@ DIFFERS = (Direction.HIGHER, Direction.LOWER)
 MEDIAN = "p50_us"
 #: A function that makes one verdict from those on the parts of a question.
 Combined = Callable[[Iterable[Verdict]], Verdict]
-
-
-def figure_of(name: str) -> str:
-    """Return the anchor of a comparison's figure in a report."""
-    return f"interleaved-{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +110,8 @@ def answer_of(
         elif row.starts_needed is not None and not row.refused:
             needed, count = Needed.STARTS, row.starts_needed
     basis = Basis.STARTS_BY_REQUEST if comparison.form == Form.REQUESTS else Basis.STARTS_BY_SLICE
-    evidence = (difference_of(comparison, row, label, medians),)
-    return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure_of(comparison.name))
+    evidence, figure = (difference_of(comparison, row, label, medians),), f"interleaved-{comparison.name}"
+    return Answer(verdict, evidence, basis, row.starts, needed, count, comparison.steps, figure)
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
@@ -165,6 +158,6 @@ def costs_anything(results: Results) -> Answer | None:
         for rows in facts.grouped(worse, lambda cost: cost.row.quantity.name).values()
     )
     steps = tuple(dict.fromkeys(name for comparison, _ in gains for name in comparison.steps))
-    verdict, figure = (Verdict.YES if costs else Verdict.NO), figure_of(gains[0][0].name)
+    verdict, figure = (Verdict.YES if costs else Verdict.NO), f"interleaved-{gains[0][0].name}"
     starts = min(row.starts for _, row in gains)
     return Answer(verdict, (gained, *costs), Basis.STARTS_BY_SLICE, starts, steps=steps, figure=figure)

@@ -1,7 +1,5 @@
 """The conclusion of a run: its questions answered from its results, and its checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,16 +45,12 @@ class Conclusion:
 
 def _concerns(check: Check, answer: Answer) -> bool:
     """Return whether an answer quotes what a check is about; some checks are about response times or limits alone."""
+    rows = [piece.row for piece in answer.evidence if isinstance(piece, Difference)]
     if check.about == LIMIT:
-        return any(isinstance(piece, Difference) and piece.row.at_least for piece in answer.evidence)
-    return check.about not in OF_LATENCY or any(map(_of_latency, answer.evidence))
-
-
-def _of_latency(evidence: object) -> bool:
-    """Return whether a piece of evidence is a response time or rests on response times."""
-    if isinstance(evidence, Measure):
-        return evidence.unit == Unit.LATENCY_US
-    return isinstance(evidence, Explained) or (isinstance(evidence, Difference) and evidence.row.quantity.is_latency)
+        return any(row.at_least for row in rows)
+    units = [piece.unit for piece in answer.evidence if isinstance(piece, Measure)]
+    of_latency = Unit.LATENCY_US in units or any(row.quantity.is_latency for row in rows)
+    return check.about not in OF_LATENCY or of_latency or any(isinstance(piece, Explained) for piece in answer.evidence)
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:

@@ -1,7 +1,5 @@
 """Faults: a node that dies under load and comes back, and a response object that all requests share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,10 +30,6 @@ class Outage:
     killed_s: float
     started_s: float
     back_s: float
-
-    @property
-    def name(self) -> str:
-        return self.step.subject
 
     @property
     def events(self) -> list[tuple[float, str]]:
@@ -74,9 +68,9 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 
 @answering
-def fails(results: Results, subject: str) -> Answer | None:
+def fails(results: "Results", subject: str) -> Answer | None:
     """Answer: do requests to the cluster `subject` fail in those whole seconds in which a node was down?"""
-    outage = next((outage for outage in results.outages if outage.name == subject), None)
+    outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None
     failed, ended = outage.failed("without")
@@ -88,7 +82,7 @@ def fails(results: Results, subject: str) -> Answer | None:
     return Answer.by((outage.step,), Basis.OUTAGES, failed > 0, measure, away, figure=OUTAGES)
 
 
-def shared_response(results: Results) -> Answer | None:
+def shared_response(results: "Results") -> Answer | None:
     """Answer: can one response object be shared by all requests? No if the HTTP head grows with each response."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()

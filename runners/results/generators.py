@@ -1,25 +1,19 @@
 """Load generators: their added latency, count of a stall, CPU cost and hosts; and one load as two of them read it."""
 
-from __future__ import annotations
-
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runners.analysis import facts, instrument
-from runners.analysis.instrument import Stall
 from runners.analysis.intervals import Bounded
 from runners.design.session import PAIRED
-from runners.design.two_generators import NAME, TRUEPACE, WRK2
+from runners.design.two_generators import TRUEPACE, WRK2
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 from runners.storage.schema import ShareRecord
 
-OURS = TRUEPACE
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
-STALL_ORDER = ("truepace", "wrk2", "wrk", "blocking", "epoll")
 #: By this share the counted requests may differ from those that the schedule makes wait.
 WHOLE = 0.05
 
@@ -70,19 +64,14 @@ def generator_costs(results: Results) -> Answer | None:
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
     top = max(paced, key=lambda floor: floor.rate_rps, default=None)
     point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
-    ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (OURS, "epoll"))
+    ours, plain = (point[tool].cpu_s_a_million() if tool in point else None for tool in (TRUEPACE, "epoll"))
     if top is None or ours is None or plain is None:
         return None
-    measure = Measure.of(OURS, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
+    measure = Measure.of(TRUEPACE, ours, Unit.TIME_S).against(Measure.of("epoll loop", plain, Unit.TIME_S))
     decided = Verdict.YES if ours.value < plain.value else Verdict.NO
     verdict = decided if ours.apart_from(plain) else Verdict.INCONCLUSIVE
     at_rate = AtRate(measure, top.rate_rps, top.connections)
-    return Answer.by(point[OURS].good, Basis.ROUNDS, verdict, at_rate, needed=Needed.ROUNDS, figure=CPU)
-
-
-def ordered(stalls: Sequence[Stall]) -> list[Stall]:
-    """Return the stalls in the order of STALL_ORDER, other tools last."""
-    return sorted(stalls, key=lambda stall: (*STALL_ORDER, stall.tool).index(stall.tool))
+    return Answer.by(point[TRUEPACE].good, Basis.ROUNDS, verdict, at_rate, needed=Needed.ROUNDS, figure=CPU)
 
 
 #: From this share of the median on, a round trip of the network matters.
@@ -139,20 +128,11 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
     )  # fmt: skip
 
 
-def began_together(step: Step) -> tuple[bool, float]:
-    """Return whether a load's generators began at the agreed instant, and the largest deviation in microseconds."""
-    shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
-    off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
-    return off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares), off_us
-
-
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A percentile as both generators read it: the medians over common rounds, and the excess of wrk2 over truepace."""
+    """By how much wrk2 reads a percentile higher than truepace, over the rounds that both have."""
 
     level: float
-    truepace_us: float
-    wrk2_us: float
     added_us: Bounded
     rounds: int
 
@@ -162,8 +142,6 @@ class TwoReadings:
     """The loads of both generators, and the differences: in the median, and in p99 if both may be quoted."""
 
     loads: tuple[Step, ...]
-    rate_rps: float
-    connections: int
     differences: tuple[Difference, ...]
     tick_us: float | None
 
@@ -180,8 +158,7 @@ def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
     if differences[0] is None:
         return None
     tick_us = next((tick for step in theirs if (tick := instrument.timer_tick_us(step)) is not None), None)
-    rate_rps, connections = facts.offered_rps(theirs[0]), theirs[0].record.connections or 1
-    return TwoReadings((*ours, *theirs), rate_rps, connections, tuple(filter(None, differences)), tick_us)
+    return TwoReadings((*ours, *theirs), tuple(filter(None, differences)), tick_us)
 
 
 def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> Difference | None:
@@ -190,10 +167,4 @@ def _difference(ours: Sequence[Step], theirs: Sequence[Step], level: float) -> D
     added = instrument.over_rounds(theirs_us[number] - ours_us[number] for number in rounds)
     if added is None:
         return None
-    truepace_us, wrk2_us = (statistics.median(read_us[number] for number in rounds) for read_us in (ours_us, theirs_us))
-    return Difference(level, truepace_us, wrk2_us, added if len(rounds) > 1 else Bounded(added.value), len(rounds))
-
-
-def wrk2_was_absent(run: Run) -> bool:
-    """Return whether the load by two generators was left out because wrk2 was not on the machine."""
-    return NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED)
+    return Difference(level, added if len(rounds) > 1 else Bounded(added.value), len(rounds))

@@ -1,7 +1,5 @@
 """Answers by searches for a knee: whether it differs between treatments, and whether published rates lie below it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from runners.analysis import facts
@@ -12,7 +10,7 @@ from runners.design.block import FEWEST_STARTS
 from runners.design.objective import ACHIEVED_ALONE
 from runners.readers.run import Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
-from runners.results.ladders import between, knees_anchor
+from runners.results.ladders import between
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
@@ -40,8 +38,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
-    names = facts.engine_name(first.steps[0].subject), facts.engine_name(second.steps[0].subject)
-    knees = first.knee, second.knee
+    names, knees = (first.server, second.server), (first.knee, second.knee)
     steps = tuple(step.name for ladder in (first, second) for step in ladder.steps)
     starts = min(first.starts, second.starts)
     apart = between(results.run, first, second) if all(knee.known for knee in knees) else None
@@ -54,7 +51,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
         verdict = Verdict.of(change.low, change.high)
     evidence = (KneeRatio(workload, names, knees, change),)
     return Answer(
-        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, knees_anchor(workload)
+        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, f"knees-{workload}"
     )  # fmt: skip
 
 
@@ -70,27 +67,24 @@ class PublishedRate:
 
 def published_rates(results: Results) -> Answer | None:
     """Answer: does each ladder's knee lie above the highest rate that the server of the original report achieved?"""
-    parts, verdicts, steps, late = [], [], [], False
+    parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
         rates = [rate_rps for output in kept if (rate_rps := taken_at_rps(output) or output.offered_rps)]
         if ladder.base is None or ladder.knee is None or not rates:
             continue
         highest_rps, workload = max(rates), ladder.steps[0].workload
-        closed_rps = ladder.closed_loop_rps
-        if closed_rps * (1 + SPREAD) < highest_rps:
-            verdicts.append(Verdict.NO)
-            parts.append(PublishedRate(workload, highest_rps, closed_rps, None))
-        elif ladder.knee.known:
-            verdicts.append(Verdict.of(ladder.knee.low_rps - highest_rps, ladder.knee.high_rps - highest_rps))
-            late = late or ladder.knee.late
-            parts.append(PublishedRate(workload, highest_rps, closed_rps, ladder.knee))
-        else:
+        closed_rps, knee = ladder.closed_loop_rps, ladder.knee
+        slow = closed_rps * (1 + SPREAD) < highest_rps
+        if not slow and not knee.known:
             continue
+        above = Verdict.of(knee.low_rps - highest_rps, knee.high_rps - highest_rps)
+        verdicts.append(Verdict.NO if slow else above)
+        parts.append(PublishedRate(workload, highest_rps, closed_rps, None if slow else knee))
         steps += [step.name for step in ladder.steps]
     if not parts:
         return None
-    verdict = Verdict.of_all(verdicts)
+    verdict, late = Verdict.of_all(verdicts), any(part.knee is not None and part.knee.late for part in parts)
     needed = Needed.GENERATOR_CORES if late else Needed.LONGER_SEARCH
     figure = next((ladder.anchor for ladder in results.ladders if ladder.search is not None), None)
     return Answer(verdict, tuple(parts), Basis.CLOSED_LOOPS, len(parts), needed, steps=tuple(steps), figure=figure)
@@ -118,8 +112,7 @@ def longer_queue(results: Results) -> Answer | None:
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
         for step, share in zip(filled, shares, strict=True)
     )
-    ladder = pools[0].record.ladder
-    figure = f"ladder-{ladder.name}" if ladder else None
+    figure = next(ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps)
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
     return Answer.by(filled, Basis.LOADS, shares[-1] < shares[0] - REFUSED_MARGIN, *evidence, figure=figure)

@@ -1,7 +1,5 @@
 """Ladders of a run: one load at several rates, each rate step a trial; with an objective, a search for the knee."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections import Counter
@@ -119,6 +117,11 @@ class Ladder:
         return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
 
     @property
+    def server(self) -> str:
+        """The name of the server's setting for readers."""
+        return facts.engine_name(self.steps[0].subject)
+
+    @property
     def title(self) -> str:
         connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
@@ -184,8 +187,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
     for ladder in unbounded:
         others = [other for other in unbounded if ladder.search and not other.search and other.same == ladder.same]
         other_steps = tuple(step for other in others for step in other.steps if step.record.sweep is None)
-        closed_loop = closed_loops.get(ladder.same)
-        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loop))
+        bounded.append(dataclasses.replace(ladder, other_steps=other_steps, closed_loop=closed_loops.get(ladder.same)))
     searched = {ladder.same: ladder for ladder in bounded if ladder.search is not None}
     return tuple(
         dataclasses.replace(ladder, base_knee=searched[ladder.same].knee)
@@ -197,12 +199,8 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
     """Return the closed loop with most good responses per second for each (server, workload, connections)."""
-    loops = [
-        step
-        for step in run.steps
-        if step.record.offered_rps is None and step.kind not in (FILL, RATE_STEP) and not step.profiled
-    ]
-    loops = [step for step in loops if may_quote(step, Aspect.RATE) and served_rps(step) > 0]
+    clean = [step for step in run.steps if step.record.offered_rps is None and not step.profiled]
+    loops = [s for s in clean if s.kind not in (FILL, RATE_STEP) and may_quote(s, Aspect.RATE) and served_rps(s) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
     return {key: max(own, key=served_rps) for key, own in by_key.items()}
 
@@ -220,39 +218,22 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
-    near = [
-        point
-        for point in ladder.points
-        if point.outcome == StepOutcome.MISSED and knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps
-    ]
+    missed = [point for point in ladder.points if point.outcome == StepOutcome.MISSED]
+    near = [point for point in missed if knee.low_rps <= point.rps <= JUST_ABOVE * knee.rps]
     return Counter(part for point in near for part in point.missed), len(near)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedKnee:
-    """The knee of one treatment under one workload, or a bound of it, and the search that found it."""
-
-    ladder: Ladder
-    knee: Knee
-
-    @property
-    def name(self) -> str:
-        """The name of the treatment."""
-        return facts.engine_name(self.ladder.steps[0].subject)
+#: A search, and the knee or a bound of it that the search found.
+Searched = tuple[Ladder, Knee]
 
 
-def knees(run: Run) -> dict[str, list[SearchedKnee]]:
+def knees(run: Run) -> dict[str, list[Searched]]:
     """Return the knees, or their bounds, that searches found, by workload; one with a single treatment is left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
-    searched = (SearchedKnee(ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
-    by_workload = facts.grouped(searched, lambda knee: knee.ladder.steps[0].workload)
+    known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
+    by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)
     return {
-        workload: known
-        for workload, known in by_workload.items()
-        if len({knee.name for knee in known}) >= FEWEST_SIDE_BY_SIDE
+        workload: searched
+        for workload, searched in by_workload.items()
+        if len({ladder.server for ladder, _ in searched}) >= FEWEST_SIDE_BY_SIDE
     }
-
-
-def knees_anchor(workload: str) -> str:
-    """Return the anchor of the figure with the knees of a workload."""
-    return f"knees-{workload}"

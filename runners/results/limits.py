@@ -4,8 +4,6 @@ If the control, the baseline's second process, breaks a limit too, or there are 
 inconclusive. A limit on errors (NO_MORE_ERRORS) always applies.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +27,8 @@ _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 class Judgement:
     """A limit, its outcome in a comparison, and the change with its interval, from a number of `starts` or runs.
 
-    `control`: the change of the baseline's second process, if it breaks the limit too. `starts_needed` and
-    `minutes_needed`: in all, until the limit is decided; None if it is decided or they are not known.
+    `control`: the change of the baseline's second process, if it breaks the limit too. `starts_needed`: in all, until
+    the limit is decided; None if it is decided or they are not known.
     """
 
     comparison: Comparison
@@ -41,7 +39,12 @@ class Judgement:
     control: Bounded | None = None
     refused: tuple[Refusal, ...] = ()
     starts_needed: int | None = None
-    minutes_needed: float | None = None
+
+    @property
+    def minutes_needed(self) -> float | None:
+        """The minutes that `starts_needed` starts take; None if they are not known."""
+        start_s = self.comparison.start_s
+        return self.starts_needed * start_s / 60 if self.starts_needed and math.isfinite(start_s) else None
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; what is not finite becomes null."""
@@ -50,6 +53,20 @@ class Judgement:
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
             "low": low, "high": high, "starts_needed": self.starts_needed, "minutes_needed": self.minutes_needed,
         }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LoadJudgement:
+    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
+
+    limit: LoadLimit
+    outcome: Outcome
+    value: Bounded
+
+    def as_json(self) -> dict[str, object]:
+        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
+        return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
@@ -88,19 +105,12 @@ def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
         return replace(unknown, refused=refused)
     certain = of_errors and outcome == Outcome.FAILED  # a response that failed did
     if starts < comparison.fewest and not certain:
-        return _open(unknown, comparison.fewest)
+        return replace(unknown, starts_needed=comparison.fewest)
     if control is not None and outcome_of(limit, control) == Outcome.FAILED:
         return replace(unknown, control=control)
     if outcome == Outcome.INCONCLUSIVE:
-        return _open(unknown, _needed(limit, change, starts))
+        return replace(unknown, starts_needed=_needed(limit, change, starts))
     return replace(unknown, outcome=outcome)
-
-
-def _open(judgement: Judgement, needed: int | None) -> Judgement:
-    """Return an inconclusive judgement with the starts, and minutes, that would decide it."""
-    start_s = judgement.comparison.start_s
-    minutes = needed * start_s / 60 if needed and math.isfinite(start_s) else None
-    return replace(judgement, starts_needed=needed, minutes_needed=minutes)
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
@@ -123,20 +133,6 @@ def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
     if not distance > half / math.sqrt(MOST_TIMES):
         return None
     return max(starts + 1, math.ceil(starts * (half / distance) ** 2))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadJudgement:
-    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
-
-    limit: LoadLimit
-    outcome: Outcome
-    value: Bounded
-
-    def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
-        value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
-        return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 
 def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:

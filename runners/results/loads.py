@@ -4,10 +4,8 @@ Closed loops of several settings, on one connection and on many, come in rounds,
 round has a fresh start of every setting; a ratio is taken within each round, and the rounds' ratios are averaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runners.analysis import facts
 from runners.analysis.instrument import MEDIAN, UNIT_US, incomparable
@@ -31,7 +29,7 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
             continue
         own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", medians[1], Unit.LATENCY_US)
         measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
-        compared = not any(incomparable(results.steps, step, MEDIAN) for step in pair)
+        compared = not any(incomparable(results.run.steps, step, MEDIAN) for step in pair)
         change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
         verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE
@@ -53,21 +51,17 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A setting in closed loop on a number of connections."""
-
-    subject: str
-    connections: int
+#: A setting in closed loop, and its number of connections.
+Loop = tuple[str, int]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     """Return the valid steps of a loop by the number of the round."""
-    steps = run.find(kind=CLOSED, subject=loop.subject)
+    subject, connections = loop
     return {
         step.record.round or 0: step
-        for step in steps
-        if step.valid and step.record.connections == loop.connections and facts.achieved_rps(step) > 0
+        for step in run.find(kind=CLOSED, subject=subject)
+        if step.valid and step.record.connections == connections and facts.achieved_rps(step) > 0
     }
 
 

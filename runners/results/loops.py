@@ -4,15 +4,12 @@ A server that writes head and body apart has the second write held back by Nagle
 client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded
 from runners.audit.rules.draws import integers
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
@@ -44,7 +41,7 @@ class Loop:
     non_2xx: float
 
     @classmethod
-    def of(cls, step: Step) -> Loop:
+    def of(cls, step: Step) -> Self:
         about, (completed, non_2xx) = step.record.loop, (facts.number(step, name) for name in ("completed", "non_2xx"))
         stage, connections = about.stage or step.subject, step.record.connections or 1
         return cls(
@@ -52,12 +49,9 @@ class Loop:
             facts.achieved_rps(step), completed, non_2xx,
         )  # fmt: skip
 
-    def at(self, level: float) -> Bounded | None:
-        return facts.quoted(self.step, level)
-
     @property
     def median_us(self) -> float:
-        value = self.at(0.5)
+        value = facts.quoted(self.step, 0.5)
         return value.value if value is not None else math.nan
 
     @property
@@ -101,11 +95,6 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
 
-def times_as_many(slow: Loop, fast: Loop) -> float:
-    """Return the rate of the fast loop over that of the slow loop; NaN if the slow loop's rate is 0."""
-    return fast.rate_rps / slow.rate_rps if slow.rate_rps > 0 else math.nan
-
-
 def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
     """Return pairs of loops, one of each stage, with this name and equal numbers of connections."""
     slow_loops = find(loops, stages[0], name)
@@ -118,13 +107,13 @@ LOOPS = ("put", "get", "mixed")
 CLOSE = 0.05  # of the computed wait
 
 
-def one_flag(results: Results) -> Answer | None:
+def one_flag(results: "Results") -> Answer | None:
     """Answer: does the same code reach a higher rate with the flag nodelay, in every loop that waits without it?"""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
-            ratios = [times_as_many(slow, fast) for slow, fast in pairs]
+            ratios = [fast.rate_rps / slow.rate_rps for slow, fast in pairs]
             label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step for pair in pairs for loop in pair]
@@ -134,7 +123,7 @@ def one_flag(results: Results) -> Answer | None:
     return Answer.by(steps, Basis.CLOSED_LOOPS, more, *measures, figure=RATES)
 
 
-def executor(results: Results) -> Answer | None:
+def executor(results: "Results") -> Answer | None:
     """Answer: does the cached pool change the medians of loops that wait? No if some rise and some fall."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
@@ -142,7 +131,7 @@ def executor(results: Results) -> Answer | None:
     if not waiting:
         return None
     moves_us = [new.median_us - old.median_us for old, new in waiting]
-    rates = [times_as_many(old, new) - 1 for old, new in waiting]
+    rates = [new.rate_rps / old.rate_rps - 1 for old, new in waiting]
     return Answer.by(
         [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
         Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
@@ -152,7 +141,7 @@ def executor(results: Results) -> Answer | None:
     )  # fmt: skip
 
 
-def timer_and_tick(results: Results) -> Answer | None:
+def timer_and_tick(results: "Results") -> Answer | None:
     """Answer: are all medians that wait within CLOSE of the kernel's delayed-ACK timer plus one tick?"""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
@@ -172,7 +161,7 @@ def timer_and_tick(results: Results) -> Answer | None:
     return Answer.by([loop.step for loop in waiting], Basis.CLOSED_LOOPS, close, *measures, figure=CURVES)
 
 
-def one_write(results: Results) -> Answer | None:
+def one_write(results: "Results") -> Answer | None:
     """Answer: does a response that is sent by one write wait for the timer too?"""
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
@@ -183,7 +172,7 @@ def one_write(results: Results) -> Answer | None:
     return Answer.by((single.step, double.step), Basis.CLOSED_LOOPS, waits, measure, figure=RATES)
 
 
-def errors_are_the_scripts(results: Results) -> Answer | None:
+def errors_are_the_scripts(results: "Results") -> Answer | None:
     """Answer: do the 404s say anything of the server? No if the script's random numbers, replayed, make as many."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
@@ -204,7 +193,7 @@ def created(loop: Loop) -> float:
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 
 
-def mixed(results: Results) -> Answer | None:
+def mixed(results: "Results") -> Answer | None:
     """Answer: does the mixed script send both PUTs and other requests?"""
     once = [loop for loop in results.loops if loop.name == "mixed-once" and math.isfinite(created(loop))]
     if not once:
@@ -214,7 +203,7 @@ def mixed(results: Results) -> Answer | None:
     return Answer.by(steps, Basis.CLOSED_LOOPS, puts not in (0, ended), measure, figure=ERRORS)
 
 
-def waits_idle(results: Results) -> Answer | None:
+def waits_idle(results: "Results") -> Answer | None:
     """Answer: could a profile of CPU time show the wait? No: while a response waits, no thread computes."""
     measures, steps = [], []
     for step in results.run.find(kind=KIND, profiled=True):

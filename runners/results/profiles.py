@@ -4,8 +4,6 @@ Hundreds of frames are tested at once, so the false discovery rate is controlled
 Royal Stat. Soc. B 57). Frames with equal shares in both profiles are one test. The shares of a profile add up to one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -114,11 +112,6 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
     return {name: value for name, value in shares.items() if not name.startswith("[")}
 
 
-def _discoveries(p_values: list[float]) -> list[bool]:
-    """Return, for each p-value, whether its hypothesis is rejected at a false discovery rate of RATE."""
-    return [bool(p <= RATE) for p in false_discovery_control(p_values)] if p_values else []
-
-
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
     """Return the changes of frames with at least LEAST_SHARE, largest first; `beyond` marks the significant ones."""
     a, b = frame_shares(first, event), frame_shares(second, event)
@@ -129,8 +122,8 @@ def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
         if max(key) >= LEAST_SHARE and (key not in together or depth.get(name, 0) > depth.get(together[key], 0)):
             together[key] = name
     tested = [_tested(name, a.get(name, (0.0, 0.0)), b.get(name, (0.0, 0.0))) for name in together.values()]
-    beyond = _discoveries([change.p for change in tested])
-    marked = [replace(change, beyond=flag) for change, flag in zip(tested, beyond, strict=True)]
+    adjusted = false_discovery_control([change.p for change in tested]) if tested else ()
+    marked = [replace(change, beyond=bool(p <= RATE)) for change, p in zip(tested, adjusted, strict=True)]
     return sorted(marked, key=lambda change: (-abs(change.change.value), change.frame))
 
 
@@ -175,7 +168,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
     """Return the last usable profile of an event for each of these workloads on one setting."""
     if event == LOCK:
-        locks = facts.shown_profiles(results.steps, LOCK)
+        locks = facts.shown_profiles(results.run.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
         return list(own.values())
     loads = results.run.find(kind="load", subject=subject, profiled=True)

@@ -1,7 +1,5 @@
 """Answers by published outputs, together with the same loads here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 
@@ -101,27 +99,23 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 
 def _added_here(results: Results) -> Iterator[Measure]:
     """Yield by how much wrk2's median exceeds truepace's here, if both sent one load."""
-    if (readings := two_readings(results.steps)) is not None:
+    if (readings := two_readings(results.run.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
 
 
 def _without_tick(results: Results, workload: str) -> Step | None:
     """Return the first load by truepace here whose spectrum is not that of a millisecond timer, or None."""
-    for step in results.run.find(workload=workload, profiled=False):
-        if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None:
-            line = instrument.timer_fit(step.frames["spectrum"])
-            if line is not None and not line.is_millisecond_timer:
-                return step
-    return None
+    loads = results.run.find(workload=workload, profiled=False)
+    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
+    lines = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
+    return next((step for step, line in lines if line is not None and not line.is_millisecond_timer), None)
 
 
 def _median_of(step: Step, results: Results) -> Measure:
     """Return the median of a load without a timer: an upper bound if it lies within the floor."""
-    label, value = (
-        f"that of truepace, the lab's generator, here at {words.rate(facts.offered_rps(step))}",
-        facts.quoted(step, 0.5) or Bounded(math.nan),
-    )
-    if instrument.unresolved(results.steps, step, 0.5):
+    label = f"that of truepace, the lab's generator, here at {words.rate(facts.offered_rps(step))}"
+    value = facts.quoted(step, 0.5) or Bounded(math.nan)
+    if instrument.unresolved(results.run.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)
     return Measure.of(label, value, Unit.LATENCY_US)
 
@@ -173,7 +167,7 @@ PAGE_BYTES, MANY_READS = 4_096, 0.05
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
     """Answer: do the GETs of a load read the disk? By the kernel's count of the bytes that the server read."""
-    step = next((step for step in results.steps if step.name == step_name), None)
+    step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
         return None

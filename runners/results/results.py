@@ -1,12 +1,10 @@
 """The typed results of a run, each computed once: its answers, checks and report are made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from runners.analysis import facts, instrument
+from runners.analysis import instrument
 from runners.analysis.comparison import Comparison
 from runners.analysis.instrument import Floor, Stall
 from runners.analysis.interleaved import comparisons
@@ -35,34 +33,27 @@ class Results:
     comparisons = cached_property[tuple[Comparison, ...]](lambda self: comparisons(self.run))
     ladders = cached_property[tuple[Ladder, ...]](lambda self: ladders(self.run))
     loops = cached_property[tuple[Loop, ...]](lambda self: tuple(of_run(self.run)))
-    floors = cached_property[tuple[Floor, ...]](lambda self: tuple(instrument.floors(self.steps)))
+    floors = cached_property[tuple[Floor, ...]](lambda self: tuple(instrument.floors(self.run.steps)))
     stalls = cached_property[tuple[Stall, ...]](lambda self: tuple(instrument.stalls(self.run.find(kind="stall"))))
-    outages = cached_property[tuple[Outage, ...]](lambda self: tuple(outages(self.steps)))
-    stores = cached_property[tuple[Store, ...]](lambda self: tuple(stores(self)))
+    outages = cached_property[tuple[Outage, ...]](lambda self: tuple(outages(self.run.steps)))
+    stores = cached_property[tuple[Store, ...]](lambda self: tuple(stores(self.run)))
     trends = cached_property[tuple[Trend, ...] | None](lambda self: trends_of(self.run))
 
     @cached_property
     def offered(self) -> tuple[Ladder, ...]:
         return tuple(ladder for ladder in self.ladders if ladder.search is None)
 
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        return self.run.steps
-
     @cached_property
     def server_cores(self) -> int:
         """The largest number of cores that a server was bound to; 0 if one was not bound, or none was started."""
-        kept = [len(step.record.server.cpus or ()) for step in self.steps if step.record.server.command]
+        kept = [len(step.record.server.cpus or ()) for step in self.run.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 
     def searched(self, workload: str, subject: str) -> Ladder | None:
         """Return the search for the knee of a treatment under a workload, or None."""
-        for ladder in self.ladders:
-            first = ladder.steps[0]
-            named = subject in (first.subject, facts.engine_name(first.subject))
-            if named and first.workload == workload and ladder.search is not None and ladder.knee is not None:
-                return ladder
-        return None
+        searches = (ladder for ladder in self.ladders if ladder.search is not None and ladder.knee is not None)
+        alike = (ladder for ladder in searches if ladder.steps[0].workload == workload)
+        return next((ladder for ladder in alike if subject in (ladder.steps[0].subject, ladder.server)), None)
 
     def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
         """Return the published output that a workload reproduces, as (name, output), or None."""

@@ -5,10 +5,8 @@ same for every store, whether it writes by calls or through a mapping: log, tabl
 counters come with them where it has any.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from runners.design.session import PROFILED_RATE_STEP, RATE_STEP
 from runners.design.setting import REFERENCE_STORE
 from runners.readers.run import Run, Step
 from runners.results.answer import Answer, Basis, Measure, Unit, Verdict, answering
-from runners.results.ladders import SearchedKnee, between, knees
+from runners.results.ladders import Ladder, between, knees
 
 if TYPE_CHECKING:
     from runners.results.results import Results
@@ -28,7 +26,7 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its knees by workload, and what it takes; NaN if not known.
+    """One store of a run: the step that filled it, its searches for knees by workload, what it takes; NaN if not known.
 
     `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
     `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
@@ -36,7 +34,7 @@ class Store:
 
     run: Run = field(repr=False, compare=False)
     fill: Step
-    knees: Mapping[str, SearchedKnee]
+    searches: Mapping[str, Ladder]
     on_disk: bool
     written: float
     room: float
@@ -52,16 +50,15 @@ class Store:
         return facts.engine_name(self.subject)
 
 
-def stores(results: Results) -> list[Store]:
-    """Return the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
-    run = results.run
+def stores(run: Run) -> Iterator[Store]:
+    """Yield the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
-    known, filled = knees(run), []
+    known = knees(run)
     for subject in (name for name in climbed if name in fills):
         fill, steps = fills[subject], measured[subject]
-        own = {work: knee for work, row in known.items() for knee in row if knee.ladder.steps[0].subject == subject}
+        own = {work: search for work, row in known.items() for search, _ in row if search.steps[0].subject == subject}
         data, after = fill.record.fill, [step.record.process_after for step in steps]
         wrote, on_disk = _number(fill.record.process_after.written_bytes), _number(data.data_bytes) > 0
         written = wrote / _number(data.given_bytes) if on_disk and wrote > 0 else math.nan
@@ -70,8 +67,7 @@ def stores(results: Results) -> list[Store]:
         most = {kind: max(filter(math.isfinite, map(_number, sizes)), default=math.nan) for kind, sizes in rss.items()}
         heaps = (step.record.server.ready.get("heap_max_bytes") for step in steps)
         heap_bytes = _number(next((heap for heap in heaps if heap is not None), None))
-        filled.append(Store(run, fill, own, on_disk, written, room, most, heap_bytes))
-    return filled
+        yield Store(run, fill, own, on_disk, written, room, most, heap_bytes)
 
 
 def _number(value: float | None) -> float:
@@ -85,15 +81,15 @@ def reference(filled: Sequence[Store]) -> Store:
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
     """Return how far a store's knee lies above another's, as a share with its interval; None without both."""
-    if workload not in store.knees or workload not in against.knees or store.subject == against.subject:
+    if workload not in store.searches or workload not in against.searches or store.subject == against.subject:
         return None
-    apart = between(store.run, store.knees[workload].ladder, against.knees[workload].ladder)
+    apart = between(store.run, store.searches[workload], against.searches[workload])
     return None if apart is None else apart.less(1)
 
 
 @answering
 def less(
-    results: Results, label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
+    results: "Results", label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
     """Answer: is a value of the store `of` lower than that of the store `against`? Single values, without intervals."""
     by_name = {store.subject: store for store in results.stores}

@@ -1,7 +1,5 @@
 """Answers on the causes of a load's tail, by the attribution of its latency spikes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from runners.analysis import facts
@@ -39,7 +37,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     No if there are no spikes or that interval lies below MARGIN; inconclusive without events of the cause, or if the
     tail is not known.
     """
-    step = next((step for step in results.steps if step.name == step_name), None)
+    step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:
         return None
 
@@ -87,7 +85,7 @@ def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answ
 
     None if a merge or no flush ran here, or if as many PUTs as were published may lead to a merge.
     """
-    step = next((step for step in results.steps if step.name == step_name), None)
+    step = next((step for step in results.run.steps if step.name == step_name), None)
     seen = attribution(step) if step is not None and facts.quotable(step) else None
     output = results.published_output(workload)
     if step is None or seen is None or output is None:

@@ -1,7 +1,5 @@
 """Trends over many runs by machine class: where they changed level, and the runs that were disturbed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -116,7 +114,7 @@ def trends_of(run: Run) -> tuple[Trend, ...] | None:
 
 
 @answering
-def trends_change(results: Results, *, sentinel: bool) -> Answer | None:
+def trends_change(results: "Results", *, sentinel: bool) -> Answer | None:
     """Answer: did any trend change its level? Of the machine's sentinel if `sentinel`, else of the servers."""
 
     def wanted(trend: Trend) -> bool:

@@ -27,15 +27,19 @@ class StoreError(LabError):
     exit_code = Exit.USAGE
 
 
-def write_json(path: Path, value: object) -> None:
-    """Replace `path` by `value` as JSON, whole or not at all (write, fsync, rename)."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace a file by `content`, whole or not at all (write, fsync, rename)."""
     temporary = path.with_name(path.name + ".new")
-    with temporary.open("w", encoding="utf-8") as out:
-        json.dump(value, out, indent=1, ensure_ascii=False, sort_keys=False)
-        out.write("\n")
+    with temporary.open("wb") as out:
+        out.write(content)
         out.flush()
         os.fsync(out.fileno())
     temporary.replace(path)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Replace a file by `value` as JSON, whole or not at all."""
+    replace_file(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 class Inside:

@@ -88,7 +88,7 @@ def _is_a_cluster(run: Run, report: str) -> None:
         assert one.share == pytest.approx(one.expected, abs=0.05), one.name
     waits = {one.step.subject: one.client_s for one in cluster.lock_waits(run)}
     assert waits[OLD] > 0 and waits[NEW] == 0
-    died = {each.name: each for each in faults.outages(run.steps)}
+    died = {each.step.subject: each for each in faults.outages(run.steps)}
     assert set(died) == set(e05_sharded_cluster.OUTAGES["smoke"])
     assert died[SHARDED].failed("between")[0] > 0
     for title in ("Where the keys lie", "The lock around the client", "A node dies"):

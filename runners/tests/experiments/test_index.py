@@ -13,8 +13,8 @@ from runners.tests.fixtures.fake_run import make_run
 def test_the_index_lists_every_experiment_with_its_last_answer(tmp_path: Path) -> None:
     kept = {"answers": [{"question": "Does LSM <i>help</i>?", "verdict": "yes"}]}
     make_run(tmp_path, duration_s=2).conclusions.write_text(json.dumps(kept), encoding="utf-8")
-    table = str(index.experiments((tmp_path,)).data)
-    assert all(f'<a href="{plan.notebook}">{number}</a>' in table for number, plan in EXPERIMENTS.items())
+    table = index.experiments((tmp_path,))._repr_markdown_()
+    assert all(f"[{number}]({plan.notebook})" in table for number, plan in EXPERIMENTS.items())
     assert "Does LSM &lt;i&gt;help&lt;/i&gt;? yes." in table and "not run yet" in table
 
 
@@ -23,5 +23,5 @@ def test_a_newer_shorter_run_does_not_replace_the_answers_of_a_longer_one(tmp_pa
         run = make_run(tmp_path, engines=("rocksdb",), duration_s=2)
         run.update_manifest(size=size, started_unix_s=started_unix_s)
         run.conclusions.write_text(json.dumps({"answers": [{"question": f"{size}?", "verdict": "yes"}]}))
-    table = str(index.experiments((tmp_path,)).data)
+    table = index.experiments((tmp_path,))._repr_markdown_()
     assert "published? yes." in table and "quick? yes." not in table and "smoke? yes." not in table

@@ -136,7 +136,7 @@ def test_a_heading_quotes_p99_only_where_the_instrument_does_not_decide_it(refer
         if loads := block.plot._loads():
             unresolved = any(instrument.unresolved(run.steps, step, 0.99) for step, run in loads)
             assert ("p99" in headline(loads)) == (not unresolved)
-            assert headline(loads, distinct_names(loads)) == overlay(loads).get_suptitle()
+            assert headline(loads, distinct_names(loads)) == overlay(loads).heading
             seen.add(unresolved)
     assert True in seen, "01 has loads whose p99 no floor resolves"
 

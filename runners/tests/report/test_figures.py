@@ -103,7 +103,7 @@ def test_drawing_leaves_no_trace_in_the_settings_of_a_notebook() -> None:
 
 def test_a_spectrum_says_in_title_and_alternative_text_what_was_sent_and_no_percentile_without_a_floor() -> None:
     picture = spectrum(steps.step(NOWHERE, "put-rocksdb", [100.0] * 2000))
-    for text in (picture.get_suptitle(), picture.alt):
+    for text in (picture.heading, picture.alt):
         assert "PUT: response time" in text and "p99" not in text
     text = svg(picture)
     for label in ("percentile", "latency", "99 %", "RocksDB response"):
@@ -162,9 +162,9 @@ def test_frames_have_short_names(name: str, shortened: str) -> None:
 def test_boxes_lie_within_their_parents() -> None:
     stacks = pd.DataFrame({"event": "cpu", "stack": ["a;b;c", "a;b", "a;d", "e"], "count": [5, 3, 2, 10]})
     found: dict[str, Any] = {box.node.name: box for box in boxes(tree(stacks))}
-    assert found["all"].width == 1
-    assert found["a"].width == pytest.approx(0.5)
-    assert found["b"].left == found["a"].left and found["b"].width == pytest.approx(0.4)
+    assert found["all"].node.share == 1
+    assert found["a"].node.share == pytest.approx(0.5)
+    assert found["b"].left == found["a"].left and found["b"].node.share == pytest.approx(0.4)
     assert found["d"].left == pytest.approx(0.4)
     assert found["e"].left == pytest.approx(0.5)
 
@@ -184,7 +184,7 @@ def test_a_long_heading_with_dollar_signs_is_broken_into_lines_and_is_no_formula
     drawn = style.svg(picture, "dollars")
     texts = re.findall(r">([^<>]*(?:Lambda|percentage|less)[^<>]*)</", drawn)
     assert len(texts) > 1 and "Pool$$Lambda.run" in drawn and "Pool$$Lambda.call" in drawn
-    assert picture.get_suptitle() == heading and picture.alt == f"{heading}."
+    assert picture.heading == heading and picture.alt == f"{heading}."
     assert all(len(line) < 60 for line in texts)
 
 

@@ -21,6 +21,7 @@ from runners.readers.reading import read_run
 from runners.report.comparison import table as table_of
 from runners.report.document import Document, document
 from runners.report.document import _version as version
+from runners.report.flamegraph import short
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, drawings, to_html, to_markdown
 from runners.results import cluster
 from runners.results.conclusion import conclude
@@ -100,7 +101,7 @@ def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> N
     by_key = {part.answered.question.key: part for part in page.questions}
     first, second = by_key["pool-rate"], by_key["selectors-rate"]
     assert [figure.anchor for figure in first.shown.figures] == [first.answered.answer.figure]
-    assert second.shown.empty and second.elsewhere == first.anchor
+    assert second.shown.empty and second.elsewhere == first.shown.anchor
 
 
 def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> None:
@@ -112,7 +113,7 @@ def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> No
 
 def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
     page = references.page("01")
-    titles = {shown.anchor: shown.get_suptitle() for shown in page.figures}
+    titles = {shown.anchor: shown.heading for shown in page.figures}
     assert "p99" not in titles["spectrum-put"] and "p99" not in titles["interleaved-put-compared"]
 
 
@@ -123,7 +124,7 @@ def test_flame_graphs_of_put_and_get_name_their_widest_towers() -> None:
     for graph in page.graphs:
         shares = [tower.share for tower in graph.towers]
         assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1 + 1e-9
-        assert all(tower.category in graph.words for tower in graph.towers)
+        assert all(short(tower.name) in graph.words for tower in graph.towers)
 
 
 def test_every_link_into_the_page_has_its_place(report: RunFolder) -> None:

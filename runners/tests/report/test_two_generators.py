@@ -15,7 +15,7 @@ from runners.readers.run import Step
 from runners.report.report import render
 from runners.results.conclusion import conclude
 from runners.results.generators import two_readings
-from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
+from runners.tests.fixtures.fake_rounds import round_of, with_summary
 from runners.tests.report import steps
 
 BOTH = ("truepace", "wrk2")
@@ -41,13 +41,11 @@ def pages(made: list[Step], **manifest: object) -> tuple[str, str]:
 
 def test_wrk2_reads_half_of_its_tick_more_in_the_median_and_all_of_it_in_p99(tmp_path: Path) -> None:
     readings = two_readings(loads(tmp_path))
-    assert readings is not None and (readings.rate_rps, readings.median.rounds) == (RATE_RPS, 3)
+    assert readings is not None and readings.median.rounds == 3
     added = readings.median.added_us
     assert added.value == pytest.approx(590 - 54, abs=20) and 500 < added.low <= added.value <= added.high
     _, tail = readings.differences
     assert tail.added_us.value == pytest.approx(1_130 - 72, abs=40)
-    assert readings.median.wrk2_us == pytest.approx(590, abs=20)
-    assert readings.median.truepace_us == pytest.approx(54, abs=5)
     assert readings.tick_us == pytest.approx(1_100, rel=0.05)
 
 

@@ -9,12 +9,12 @@ import pytest
 from runners.experiments import e03_executor_and_selectors as e03
 from runners.readers.reading import read_run
 from runners.results.answer import Measure, Verdict
-from runners.results.loads import Loop, more_than, times
+from runners.results.loads import more_than, times
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_measurement import Server
 
-NONE, POOL = Loop("selector-one", 64), Loop("blocking-one", 64)
+NONE, POOL = ("selector-one", 64), ("blocking-one", 64)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_a
     run = read_run(bench.folder)
     by_pool = times(run, POOL, NONE)
     assert by_pool is not None and by_pool[0].value == pytest.approx(0.5, rel=0.01)
-    answer = more_than("by the pool", POOL, NONE, (("by both", POOL, Loop("selector-one", 1)),))(Results(run))
+    answer = more_than("by the pool", POOL, NONE, (("by both", POOL, ("selector-one", 1)),))(Results(run))
     assert answer is not None and answer.verdict == Verdict.NO and answer.count == rounds
     labels = [measure.label for measure in answer.evidence if isinstance(measure, Measure)]
     assert labels == ["by the pool", "by both"] and len(answer.steps) == 2 * rounds

@@ -77,7 +77,7 @@ def test_a_generator_that_loses_the_end_counts_the_middle_alone(tmp_path: Path) 
 
 def test_who_counts_a_stall_is_answered_of_every_generator(tmp_path: Path) -> None:
     results = Results(run_of(tmp_path))
-    ours, wrk2 = (generators.counts_a_stall(tool)(results) for tool in (generators.OURS, "wrk2"))
+    ours, wrk2 = (generators.counts_a_stall(tool)(results) for tool in ("truepace", "wrk2"))
     assert ours is not None and ours.verdict == Verdict.YES
     assert wrk2 is not None and wrk2.verdict == Verdict.NO
 

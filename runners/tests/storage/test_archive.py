@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
+from runners.analysis.intervals import with_bounds
 from runners.audit.audit import audit
-from runners.experiments.references import concluded, content_of, keep_reference, write_report
+from runners.experiments.references import concluded, keep_reference, write_report
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
-from runners.readers.reading import archived_content, read_run, store_frames, together
+from runners.readers.reading import archived_content, keeps_latencies, read_run, store_frames, together
 from runners.readers.stacks import batches, in_batches
 from runners.report.report import KEPT_FIGURES
 from runners.storage.archive import Archive, Content, steps_file, write_archive
@@ -49,7 +50,7 @@ def test_steps_frames_and_consoles_are_the_same(pair: tuple[RunFolder, RunFolder
         assert (after.record, after.unreadable) == (before.record, before.unreadable)
         assert after.folder.console_text() == before.folder.console_text()
         assert after.frames.keys() == before.frames.keys()
-        kept = content_of(before).frames
+        kept = archived_content(before if keeps_latencies(before.record) else with_bounds(before)).frames
         for name in before.frames:
             assert_frame_equal(after.frames[name], kept[name])
         whole = before.kind == "load" and not before.profiled
