@@ -96,8 +96,8 @@ class Failures:
 
 def by_status(step: Step) -> dict[str, int]:
     """Return the number of responses with each status code; empty if the generator does not record them."""
-    rows = step.frames.get("status", pd.DataFrame())
-    return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
+    rows = step.frames["status"]
+    return {str(code): int(count) for code, count in zip(rows["code"], rows["count"], strict=True)}
 
 
 def refused_by_status(step: Step) -> dict[str, int]:
@@ -141,8 +141,8 @@ def used_by_others(step: Step) -> tuple[float, float]:
 
 
 def _mean(step: Step, column: str) -> float:
-    telemetry = step.frames.get("telemetry")
-    return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan
+    telemetry = step.frames["telemetry"]
+    return float(telemetry[column].mean()) if column in telemetry else math.nan
 
 
 #: The number of requests that ended, and how many of them failed.

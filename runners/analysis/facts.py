@@ -23,9 +23,8 @@ from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
 from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
-from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level
+from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level, only_late
 from runners.analysis.validity import fell_short as fell_short
-from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
 from runners.design.session import FILL
 from runners.design.setting import ENGINES
@@ -209,7 +208,7 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 def usable_profile(step: Step) -> bool:
     """Return whether a step has a profile and the profile may be quoted."""
-    return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
+    return not step.frames["shares"].empty and may_quote(step, Aspect.CPU)
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:

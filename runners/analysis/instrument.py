@@ -158,15 +158,13 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze of a server: its begin, and its length within the recorded window, in seconds of this window.
+    """One freeze of a server: its length within the recorded window, and the wait of the first request it delayed.
 
-    `longest_s`: the wait of the first delayed request, at most until the load ends; `at_end`: the window ended first.
+    Both are in seconds; the wait counts at most until the load ends.
     """
 
-    at_s: float
     length_s: float
     longest_s: float
-    at_end: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +219,7 @@ def stall(step: Step) -> Stall | None:
     freezes = []
     for freeze in step.record.freezes:
         at_s, whole_s = (freeze.start_unix_us - window.start_unix_us) / 1e6, freeze.length_us / 1e6
-        beyond = at_s + whole_s > length_s
-        inside_s = length_s - at_s if beyond else whole_s
-        freezes.append(Freeze(at_s, inside_s, min(whole_s, until_s - at_s) if beyond else whole_s, beyond))
+        freezes.append(Freeze(min(whole_s, length_s - at_s), min(whole_s, until_s - at_s)))
     total = float(rows["total_count"].max()) if len(rows) else math.nan
     return Stall(
         facts.tool(step), facts.offered_rps(step), tuple(freezes), rows["value_us"].to_numpy(float) / 1e6,
@@ -283,16 +279,15 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     return not (measured.low > least.high and measured.value - least.value > (resolution_us(floor, level) or 0.0))
 
 
-def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
+def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
     """Return whether a late generator or the floor may have made a percentile (0..1), or the load lacks a floor."""
-    steps = tuple(steps)
     if _within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))
     return needs_floor and own_floor(steps, load) is None
 
 
-def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
+def incomparable(steps: Sequence[Step], load: Step, level: float) -> bool:
     """Return whether a percentile (0..1) may not be compared. A median needs no floor: the added latency cancels."""
     return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 

@@ -24,7 +24,7 @@ from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
 from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
-from runners.analysis.validity import kept_up_to
+from runners.analysis.validity import kept_up_to, only_late
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
@@ -82,11 +82,11 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     left_out = {
         number: facts.why_not(step)
         for number, step in shared.items()
-        if not (facts.quotable(step) or facts.only_late(step) or (_in_slices(step) and step.valid))
+        if not (facts.quotable(step) or only_late(step) or (_in_slices(step) and step.valid))
     }
     # a start whose load of all is not there yet was interrupted
     used = {number: shared[number] for number in sorted(shared) if number not in left_out}
-    late = tuple(number for number, step in used.items() if facts.only_late(step))
+    late = tuple(number for number, step in used.items() if only_late(step))
     form = Form.SLICES if any(map(_in_slices, shared.values())) else Form.REQUESTS
     starts: dict[str, list[Start]] = defaultdict(list)
     without_stalls: list[float] = []

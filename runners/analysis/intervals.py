@@ -159,8 +159,8 @@ class Blocks:
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
     """Return the response times of a step by stretch of time; None if no histograms were recorded."""
-    frame = step.frames.get("histograms")
-    if frame is None or frame.empty:
+    frame = step.frames["histograms"]
+    if frame.empty:
         return None
     times, rows = np.unique(frame["t_s"].to_numpy(float), return_inverse=True)
     values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
@@ -249,12 +249,8 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
     low, high = bounds(blocks, level)
-    return Bounded(
-        recorded.value,
-        min(low, recorded.low, recorded.value) if math.isfinite(low + recorded.low) else math.nan,
-        max(high, recorded.high, recorded.value) if math.isfinite(high + recorded.high) else math.nan,
-        recorded.at_least,
-    )
+    ends = np.min([low, recorded.low, recorded.value]), np.max([high, recorded.high, recorded.value])  # NaN if one is
+    return replace(recorded, low=float(ends[0]), high=float(ends[1]))
 
 
 def with_bounds(step: Step) -> Step:

@@ -86,20 +86,9 @@ class Curve:
         return Curve(places[::-1], joint / joint.sum())
 
 
-def at_least(steps: Sequence[RateStep], objective: Objective) -> Curve:
-    """Return the posterior of a lower bound of the knee: the generator's lateness is counted as the server's."""
-    return curve([step.as_read for step in steps], objective)
-
-
-def curve(steps: Sequence[RateStep], objective: Objective) -> Curve:
-    """Compute the posterior of the knee. Raises ValueError without steps."""
-    return _curve(tuple(steps), objective)
-
-
 @lru_cache(maxsize=256)
-def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    if not steps:
-        raise ValueError("a knee needs steps")
+def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
+    """Compute the posterior of the knee from at least one step."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -156,11 +145,10 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
     """Return the likelihood of unspoilt steps: a density for an `exact` excess, else the probability of its bounds."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
-    if not exact.all():
-        of, between = expected[:, ~exact], ~exact
-        low = np.where(least[between] > -FURTHEST, least[between], -np.inf)[None, :, None]
-        high = np.where(most[between] < FURTHEST, most[between], np.inf)[None, :, None]
-        likelihood[:, between] = student_below((high - of) / scale) - student_below((low - of) / scale)
+    of, between = expected[:, ~exact], ~exact
+    low = np.where(least[between] > -FURTHEST, least[between], -np.inf)[None, :, None]
+    high = np.where(most[between] < FURTHEST, most[between], np.inf)[None, :, None]
+    likelihood[:, between] = student_below((high - of) / scale) - student_below((low - of) / scale)
     return likelihood
 
 
@@ -169,10 +157,9 @@ def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floa
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]
-    if not exact.all():
-        of, between = expected[:, ~exact], ~exact
-        high = np.where(most[between] < FURTHEST, most[between], end)[None, :, None]
-        likelihood[:, between] = np.clip(high - np.maximum(of, least[between][None, :, None]), 0.0, None)
+    of, between = expected[:, ~exact], ~exact
+    high = np.where(most[between] < FURTHEST, most[between], end)[None, :, None]
+    likelihood[:, between] = np.clip(high - np.maximum(of, least[between][None, :, None]), 0.0, None)
     return np.asarray(likelihood / (end - expected))
 
 

@@ -109,11 +109,8 @@ def find(slices: pd.DataFrame) -> Tail | None:
     slow = seen.counts * (seen.us > threshold)
     over = np.maximum(seen.us - threshold, 0) / 1000
     longest = seen.longest()
-    spans = [
-        (k * seen.slice_s - longest[k] / 1e6, (k + 1) * seen.slice_s, k)
-        for k in range(len(p99))
-        if p99[k] > threshold  # never where it is NaN
-    ]
+    above = np.flatnonzero(p99 > threshold).tolist()  # never where it is NaN
+    spans = [(k * seen.slice_s - longest[k] / 1e6, (k + 1) * seen.slice_s, k) for k in above]
     spikes = []
     for stretch in machine_stalls.joined(spans):
         members, end_s = [member for *_, member in stretch], max(end for _, end, _ in stretch)

@@ -63,12 +63,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
-    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of their queues.
-
-    Raises ValueError for a utilisation below 0, or of 1 and above.
-    """
-    if not 0 <= utilisation < 1:
-        raise ValueError(f"a queue drains at a utilisation from 0 to below 1, not at {utilisation}")
+    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of the queues."""
     stalls = _of_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
     widened: list[list[float]] = []

@@ -221,11 +221,8 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
     """Return the step with the best values possible on time: the values read, less the load's largest lateness."""
     if kept_up(step) is not False:
         return rate_step
-    latest_us = facts.number(step, "lag_max_us")
-    if not words.known(latest_us):
-        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    if not words.known(latest_us):
-        latest_us = math.inf
+    lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")
+    latest_us = next(filter(words.known, lateness_us), math.inf)
     least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in rate_step.latency_us)
     achieved_most = min(1.0, rate_step.achieved + latest_us / 1e6 / rate_step.length_s)
     return replace(rate_step, least_us=least_us, achieved_most=achieved_most)

@@ -39,13 +39,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The steadiness of a step: whether it is `steady` (None: too few seconds), and the second from which it is.
+    """The steadiness of a step: whether it is `steady` (None: too few seconds), by the medians of so many `seconds`.
 
     `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """
 
     steady: bool | None
-    from_s: float | None
     seconds: int
     drift: float | None
     changing: tuple[str, ...] = ()
@@ -57,16 +56,15 @@ def steadiness(step: Step) -> Steadiness:
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
     if count < FEWEST_SECONDS or not np.isfinite(medians).all():
-        return Steadiness(None, None, count, None)
-    drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
-    signals = _signals(step, times, medians, seconds["completed"].to_numpy(float))
-    begins = {name: _steady_from(values, least) for name, (values, least) in signals.items()}
+        return Steadiness(None, count, None)
+    signals = _signals(step, seconds["t_s"].to_numpy(float), medians, seconds["completed"].to_numpy(float))
+    begins = {name: steady_from(values, least) for name, (values, least) in signals.items()}
     changing, latest = [name for name, begin in begins.items() if begin > count // 2], max(begins.values())
     rest = medians[latest:]
     if not changing and len(rest) >= FEWEST_SECONDS and abs(_drift(rest)) > DRIFT:
         p_value = float(kendalltau(np.arange(len(rest)), rest).pvalue)
         changing = [MEDIAN] if p_value < LEVEL else []  # NaN, of a constant series, is no trend
-    return Steadiness(not changing, None if changing else float(times[latest]), count, drift, tuple(changing))
+    return Steadiness(not changing, count, _drift(medians), tuple(changing))
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
@@ -74,10 +72,10 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
-    activity = step.frames.get("activity")
-    if activity is not None and (jit := activity["kind"] == "jit").any():
-        edges, rows = np.append(times, times[-1] + 1), activity[jit]
-        busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
+    activity = step.frames["activity"]
+    jit = activity[activity["kind"] == "jit"]
+    if len(jit):
+        busy, _ = np.histogram(jit["t_s"], bins=np.append(times, times[-1] + 1), weights=jit["busy_ms"] / 1000)
         signals["JIT compilation"] = busy.astype(float), JIT_BUSY_SHARE
     return signals
 
@@ -97,7 +95,7 @@ def _noise(values: Floats, least: float) -> float:
     return max(sigma, least / 2, 1e-9)
 
 
-def _steady_from(values: Floats, least: float) -> int:
+def steady_from(values: Floats, least: float) -> int:
     """Return the index from which on each stretch, short spikes aside, has the median of the second half."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
@@ -128,16 +126,11 @@ def not_warm(step: Step) -> bool:
 
 def compiling_cores(step: Step) -> float | None:
     """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
-    activity = step.frames.get("activity")
-    if activity is None or activity.empty:
-        return None
-    jit = activity["kind"].to_numpy() == "jit"
-    if not jit.any():
-        return None
-    began_s, length_s, busy_ms = (activity[name].to_numpy()[jit] for name in ("t_s", "length_s", "busy_ms"))
-    ends_s = began_s + length_s
-    last = ends_s > ends_s.max() - _END_S
-    return float(busy_ms[last].sum() / 1000 / length_s[last].sum())
+    activity = step.frames["activity"]
+    jit = activity[activity["kind"] == "jit"]
+    ends_s = jit["t_s"] + jit["length_s"]
+    last = jit[ends_s > ends_s.max() - _END_S]
+    return float(last["busy_ms"].sum() / 1000 / last["length_s"].sum()) if len(jit) else None
 
 
 FEWEST_RUNS = 8  # with fewer, no permutation is rare enough

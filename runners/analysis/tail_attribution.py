@@ -49,11 +49,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, its share of the excess beyond that by `chance`, the p-value, and whether it is believed (`named`)."""
+    """A cause, its share of the excess beyond that by chance, the p-value, and whether it is believed (`named`)."""
 
     cause: Cause
     share: Bounded
-    chance: float
     p: float
     named: bool
 
@@ -92,7 +91,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
         p, chance = tests[cause.name]
         part = final.get(cause.name, credit[cause.name])
         share = _bounded(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
-        shares.append(Share(cause, share, chance, p, cause.name in named))
+        shares.append(Share(cause, share, p, cause.name in named))
     return Attribution(tail, tuple(shares))
 
 
@@ -152,27 +151,20 @@ def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
 
 def _holm(tested: dict[str, float]) -> set[str]:
     """Return the causes that are significant by Holm's method, given their p-values."""
-    passed: set[str] = set()
-    for rank, (name, p) in enumerate(sorted(tested.items(), key=lambda item: item[1])):
-        if p > LEVEL / (len(tested) - rank):
-            break
-        passed.add(name)
-    return passed
+    ranked = sorted(tested, key=lambda name: tested[name])
+    failed = (rank for rank, name in enumerate(ranked) if tested[name] > LEVEL / (len(ranked) - rank))
+    return set(ranked[: next(failed, len(ranked))])
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
     """Return the credits of the named causes, scaled to at most 1 in each spike; stops are credited first."""
     final: dict[str, Floats] = {}
-    left: Floats | None = None
+    room: Floats | float = 1.0
     for group in (named & stops, named - stops):
-        parts = {name: credit[name] for name in sorted(group)}
-        if not parts:
-            continue
-        total = np.sum(list(parts.values()), axis=0)
-        room = np.ones_like(total) if left is None else left
+        total = np.sum([credit[name] for name in sorted(group)], axis=0)
         scale = np.where(total > room, room / np.where(total > 0, total, 1), 1.0)
-        final |= {name: part * scale for name, part in parts.items()}
-        left = room - np.minimum(total, room)
+        final |= {name: credit[name] * scale for name in group}
+        room = room - np.minimum(total, room)
     return final
 
 
@@ -197,11 +189,10 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
     return Bounded(value, min(float(again.low), value), max(float(again.high), value))
 
 
-P99 = 0.99
 MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
-def made(step: Step, level: float = P99) -> dict[str, float] | None:
+def made(step: Step, level: float) -> dict[str, float] | None:
     """Return the machine's causes of a percentile (0..1) and their shares of the tail; None unless the machine made it.
 
     The machine made it if it lies above the threshold of spikes and these causes explain half of the excess.

@@ -29,14 +29,15 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load that can be quoted; `RATE`: its throughput, also as a share of the offered rate."""
+    """The aspects of a load that may not be quoted of every load; counts always may.
+
+    `RATE`: its throughput, also as a share of the offered rate. `CPU`: CPU time, also in a profile.
+    """
 
     RATE = "rate"
     MEDIAN = "median"
     TAIL = "tail"
     CPU = "cpu"
-    PROFILE = "profile"
-    COUNTS = "counts"
 
 
 class Cause(enum.Enum):
@@ -74,19 +75,13 @@ OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
 _OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
 #: Causes by which a load is not as it was planned, apart from the machine.
 NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
-_ALL_BUT_COUNTS = frozenset(Aspect) - {Aspect.COUNTS}
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 #: Aspects that a load can't show for an offered rate that it did not achieve.
-_OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
+_OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
 def cause(step: Step) -> Cause | None:
     """Return the cause for which an aspect of a step may not be quoted, or None. Steps of a sweep are not judged."""
-    seen = _cause(step)
-    return Cause.MARKED if seen is None and not step.valid else seen
-
-
-def _cause(step: Step) -> Cause | None:
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
@@ -98,7 +93,7 @@ def _cause(step: Step) -> Cause | None:
         return _shortfall(step)
     if kept_up(step) is False and step.record.sweep is None:
         return Cause.LATE if words.known(offered_rps(step)) else Cause.GENERATOR
-    return None
+    return None if step.valid else Cause.MARKED
 
 
 def _failed(step: Step, most: float) -> Cause | None:
@@ -158,7 +153,7 @@ def withheld(step: Step) -> frozenset[Aspect]:
         return _LATENCIES if kept_up_to(step) < MEDIAN_LEVEL else frozenset({Aspect.TAIL})
     if seen is Cause.GENERATOR:
         return (_OF_ITS_RATE if fell_short(step) else _LATENCIES) | {Aspect.RATE}
-    return _ALL_BUT_COUNTS
+    return frozenset(Aspect)
 
 
 def may_quote(step: Step, aspect: Aspect) -> bool:

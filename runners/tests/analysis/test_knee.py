@@ -30,7 +30,7 @@ OBJECTIVE = Objective()
 
 def search(seed: int, bursts_a_second: float, spread: float = 0.0) -> Curve:
     """The posterior after a search."""
-    return curve(simulated_search(seed, bursts_a_second, spread, OBJECTIVE), OBJECTIVE)
+    return curve(tuple(simulated_search(seed, bursts_a_second, spread, OBJECTIVE)), OBJECTIVE)
 
 
 def held(truth_rps: float, found: list[Bounded]) -> int:
@@ -65,7 +65,7 @@ def test_without_the_machine_s_stalls_the_interval_holds_the_knee_and_is_narrow(
 def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_settings_their_ratio(
     between: float, count: int
 ) -> None:
-    curves = [curve(started_search(seed, 0.4, between, OBJECTIVE), OBJECTIVE) for seed in range(2 * count)]
+    curves = [curve(tuple(started_search(seed, 0.4, between, OBJECTIVE)), OBJECTIVE) for seed in range(2 * count)]
     wanted = int(binom.ppf(0.002, count, 0.95))
     assert held(true_knee_rps(OBJECTIVE), [each.knee for each in curves[:count]]) >= wanted
     ratios = [ratio(*pooled((of, against))) for of, against in zip(curves[::2], curves[1::2], strict=True)]
@@ -73,7 +73,7 @@ def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_sett
 
 
 def test_several_servers_tell_together_how_far_starts_lie_apart() -> None:
-    alike = [curve(started_search(seed, 0.0, 0.0, OBJECTIVE), OBJECTIVE) for seed in (1, 2, 3)]
+    alike = [curve(tuple(started_search(seed, 0.0, 0.0, OBJECTIVE)), OBJECTIVE) for seed in (1, 2, 3)]
     narrow = pooled(alike)
     assert all(own.joint.sum() == pytest.approx(1.0) for own in narrow)
     assert narrow[0].joint.sum(axis=1)[0] > alike[0].joint.sum(axis=1)[0], "three say more surely that it is little"
@@ -88,12 +88,12 @@ def test_a_knee_beyond_the_rates_that_were_offered_has_an_open_side() -> None:
     random = np.random.default_rng(5)
     low = [simulated_step(random, rps, 0) for rps in np.geomspace(500, 1500, 12)]
     found = estimate(low, OBJECTIVE)
-    assert math.isnan(curve(low, OBJECTIVE).knee.high) and found.kind == Kind.OPEN and found.low_rps <= 1500
+    assert math.isnan(curve(tuple(low), OBJECTIVE).knee.high) and found.kind == Kind.OPEN and found.low_rps <= 1500
     assert estimate(low, OBJECTIVE, limits_rps=(100, 1600)).kind == Kind.ABOVE
     assert next_rates(low, OBJECTIVE, 8)[-1] > 2_500, "the next load looks further up"
     high = [simulated_step(random, rps, 0) for rps in np.geomspace(6000, 9000, 12)]
     found = estimate(high, OBJECTIVE)
-    assert math.isnan(curve(high, OBJECTIVE).knee.low) and found.kind == Kind.OPEN and found.high_rps >= 6000
+    assert math.isnan(curve(tuple(high), OBJECTIVE).knee.low) and found.kind == Kind.OPEN and found.high_rps >= 6000
     assert estimate(high, OBJECTIVE, limits_rps=(5_900, 1e6)).kind == Kind.BELOW
     assert next_rates(high, OBJECTIVE, 8)[0] < 2_500
     assert next_rates(high, OBJECTIVE, 8, low_rps=5_000)[0] == 5_000
@@ -145,7 +145,7 @@ def test_a_step_that_fell_short_of_its_rate_or_lost_requests_misses_though_its_p
 
 
 def test_the_rates_of_a_batch_lie_where_the_knee_may_lie() -> None:
-    steps = simulated_search(1, 0.4, 0.0, OBJECTIVE)
+    steps = tuple(simulated_search(1, 0.4, 0.0, OBJECTIVE))
     knee, rates = curve(steps, OBJECTIVE).knee, next_rates(steps, OBJECTIVE, 9)
     assert rates == sorted(rates) and rates[0] <= knee.low * 1.02 and rates[-1] >= knee.high / 1.02
 
@@ -183,8 +183,8 @@ def short(rps: float, p99_ms: float, achieved: float, stalled: float) -> RateSte
 
 
 def test_steps_in_which_the_machine_stalled_tell_where_the_knee_lies() -> None:
-    steps = [short(*each) for each in TOO_HIGH]
-    calm = [each for each in steps if each.stalled < 0.001]
+    steps = tuple(short(*each) for each in TOO_HIGH)
+    calm = tuple(each for each in steps if each.stalled < 0.001)
     knee = curve(steps, OBJECTIVE).knee
     assert knee.low < 11_380 < 12_130 < knee.high, "between what met and what missed by more than its stalls explain"
     assert knee.high / knee.low < 0.9 * curve(calm, OBJECTIVE).knee.high / curve(calm, OBJECTIVE).knee.low

@@ -15,8 +15,8 @@ from runners.storage.schema import Ended
 from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
 
 LATENCIES = {Aspect.MEDIAN, Aspect.TAIL}
-ALL_BUT_COUNTS = set(Aspect) - {Aspect.COUNTS}
-NEITHER_CPU_NOR_LATENCY = {*LATENCIES, Aspect.CPU, Aspect.PROFILE}
+ALL_BUT_COUNTS = set(Aspect)
+NEITHER_CPU_NOR_LATENCY = {*LATENCIES, Aspect.CPU}
 
 
 def during_other_work(step: Step, cores: float = 0.9) -> Step:

