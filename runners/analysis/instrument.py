@@ -158,10 +158,7 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """One freeze of a server: its length within the recorded window, and the wait of the first request it delayed.
-
-    Both are in seconds; the wait counts at most until the load ends.
-    """
+    """One freeze of a server, in seconds: its part within the recorded window, and its part within the load."""
 
     length_s: float
     longest_s: float
@@ -266,7 +263,7 @@ def kept_up_below(step: Step, level: float) -> float | None:
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
-def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
+def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     """Return whether a late generator, or the load's own floor, may have made a percentile (0..1)."""
     if kept_up_below(load, level) is not None:
         return True
@@ -281,15 +278,10 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
     """Return whether a late generator or the floor may have made a percentile (0..1), or the load lacks a floor."""
-    if _within_instrument(steps, load, level):
+    if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))
     return needs_floor and own_floor(steps, load) is None
-
-
-def incomparable(steps: Sequence[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may not be compared. A median needs no floor: the added latency cancels."""
-    return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 
 def _good(steps: Iterable[Step], kind: str) -> list[Step]:

@@ -87,9 +87,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def undisturbed(
-    stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
-) -> tuple[dict[float, float], float]:
+def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
     """Return a load's percentiles (us by level) in tenths of a second without stalls, and the share of time dropped."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)

@@ -143,7 +143,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level before the run at `index`: medians before and after, their ratio (95 % interval), p-value."""
+    """A change of level before the run at `index`: medians before and after, and their ratio (95 % interval)."""
 
     index: int
     before: float
@@ -151,7 +151,6 @@ class Change:
     ratio: float
     low: float
     high: float
-    p_value: float
 
 
 def changes(values: Sequence[float] | Floats) -> list[Change]:
@@ -164,13 +163,12 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
     if not np.isfinite(logs).all():
         return []
     chance = np.random.default_rng(1)
-    edges: dict[int, float] = {}
-    parts = [(0, len(logs))]
+    edges, parts = list[int](), [(0, len(logs))]
     while parts:
         left, right = parts.pop()
         split, p_value = _best_split(logs[left:right], chance)
         if split is not None and p_value <= CHANGE_LEVEL:
-            edges[left + split] = p_value
+            edges.append(left + split)
             parts += [(left, left + split), (left + split, right)]
 
     def shift(before: Floats, after: Floats, axis: int = -1) -> Floats:
@@ -184,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
             ends = bootstrap(sides, shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance).confidence_interval
             was, became = (float(np.exp(np.median(side))) for side in sides)
             ratio, low, high = (float(np.exp(end)) for end in (shift(*sides), ends.low, ends.high))
-            changes.append(Change(at, was, became, ratio, low, high, edges[at]))
+            changes.append(Change(at, was, became, ratio, low, high))
     return changes
 
 

@@ -29,10 +29,7 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load that may not be quoted of every load; counts always may.
-
-    `RATE`: its throughput, also as a share of the offered rate. `CPU`: CPU time, also in a profile.
-    """
+    """The aspects of a load that can't always be quoted; `RATE`: its throughput, also as a share of the offered rate."""
 
     RATE = "rate"
     MEDIAN = "median"

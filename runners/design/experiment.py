@@ -55,9 +55,7 @@ class Parameter:
         if self.choices:
             text = " | ".join(self.choices)
             return f"one or more of {text}, joined by commas" if self.several else text
-        return (
-            f"{self.low:g} to {self.high:g}{' ' + self.unit if self.unit else ''}" if self.low is not None else "text"
-        )
+        return "text" if self.low is None else f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
 
     def parse(self, value: object) -> Value:
         """Return `value`, or the value that its text stands for. Raises PlanError for a wrong type or out of range."""
@@ -246,11 +244,6 @@ class Experiment:
     parameters: tuple[Parameter, ...]
     blocks: Callable[[Mapping[str, Value]], tuple[Block, ...]] | None = None
     workloads: tuple[Workload, ...] = ()
-
-    @property
-    def measures(self) -> bool:
-        """Whether a run loads a server."""
-        return self.blocks is not None
 
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
         """Return the blocks of a run with these checked parameters. Raises PlanError for what can't be measured."""

@@ -159,19 +159,8 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
     return tuple(replace(load, name=name, shape=shape, profile=events) for name, events in recordings if events)
 
 
-class _Specified:
-    """A plan as data, identified by its hash: trials of equal specification need not be measured twice."""
-
-    __slots__ = ()
-
-    @property
-    def specification(self) -> str:
-        plain = msgspec.to_builtins(self, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True, slots=True)
-class Session(_Specified):
+class Session:
     """One server and the trials that share it.
 
     `fill` is written first; with `restart` the server is started again after the fill. Successive sessions that differ
@@ -211,7 +200,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedSession(_Specified):
+class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
     `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: seconds
@@ -245,6 +234,12 @@ class SharedSession(_Specified):
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
         return fills_s + around_s + alone_s + self.load.planned_s
+
+
+def specification(session: Session | SharedSession) -> str:
+    """Return the hash of a session: trials of equal specification need not be measured twice."""
+    plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:

@@ -32,7 +32,6 @@ ENGINES = {engine.name: engine for engine in _ENGINES}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
 ONE_NIO, JDK_FRONT = "one-nio", "jdk"
-FRONTS = (ONE_NIO, JDK_FRONT)
 #: The JDK of report 2, whose HTTP server waits for an acknowledgement.
 OLD_JDK = 17
 
@@ -43,7 +42,7 @@ class Setting:
 
     `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes` start in one JVM and need as many ports in a row,
     `processes` in JVMs of their own. With `all_cores` the server is not bound to one core. `target`: the file of a
-    server that is not the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
+    server that is not the lab's. Raises PlanError for a name that can't be a folder's.
     """
 
     name: str
@@ -59,8 +58,6 @@ class Setting:
     target: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.front not in FRONTS:
-            raise PlanError(f"setting {self.name!r}", f"no front {self.front!r}", f"use one of {', '.join(FRONTS)}")
         if not _NAME.fullmatch(self.name):
             raise PlanError(f"setting {self.name!r}", "its name can't be a folder's", "use a-z, 0-9, '.', '_' and '-'")
 

@@ -139,11 +139,6 @@ class TargetFile:
         """Whether several of its processes can be up at once, with different ports and without a common data folder."""
         return self.target.data is None and PORT in self.target.url
 
-    @property
-    def base_url(self) -> str:
-        """The target's URL without a slash at the end, as the generator takes it."""
-        return self.target.url.rstrip("/")
-
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
         """Return the target with placeholders filled in for one start. Raises PlanError if it has none for `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:

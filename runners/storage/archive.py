@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from runners.storage.step_folder import StepFolder, StoreError
 
@@ -106,10 +106,7 @@ class ArchivedStep(StepFolder):
     """A step of an archive, which has no files of its own."""
 
     archive: Archive
-
-    @property
-    def archived(self) -> bool:
-        return True
+    archived: ClassVar[bool] = True
 
     def read_meta(self) -> dict[str, Any]:
         return dict(self.archive.metas[self.name])

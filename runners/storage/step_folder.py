@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from runners.errors import Exit, LabError
 
@@ -50,9 +50,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class StepFolder:
-    """One measured step on disk."""
+    """One measured step on disk; if it is `archived`, in an archive and so without files of its own (see archive.py)."""
 
     path: Path
+    archived: ClassVar[bool] = False
 
     meta = Inside("step.json", "What was run and how it ended (`schema.StepRecord`).")
     console = Inside("console.txt", "The generator's standard output.")
@@ -82,11 +83,6 @@ class StepFolder:
     @property
     def name(self) -> str:
         return self.path.name.removesuffix(PARTIAL)
-
-    @property
-    def archived(self) -> bool:
-        """Whether the step is in an archive and so has no folder of its own (see archive.py)."""
-        return False
 
     def console_text(self) -> str | None:
         """Return the generator's standard output; None when none was kept."""

@@ -10,6 +10,7 @@ import pytest
 
 from runners.analysis import latency_spikes, machine_stalls
 from runners.analysis.machine_stalls import BURST_S, PERIOD_S, SHORT_MS, outside, undisturbed, windows
+from runners.design.block import MOST_UTILISATION
 from runners.readers.run import Step, frame
 from runners.tests.fixtures.history import Span, history
 from runners.tests.report import steps
@@ -58,23 +59,25 @@ def test_a_stall_that_finds_a_queue_adds_to_it() -> None:
 
 
 def test_without_the_machine_s_stalls_the_p99_is_that_of_a_calm_machine() -> None:
-    calm, calm_left_out = undisturbed(seen([]), slices([]))
-    disturbed, _ = undisturbed(seen([]), slices(STOOD))
-    found, left_out = undisturbed(seen(STOOD), slices(STOOD))
+    calm, calm_left_out = undisturbed(seen([]), slices([]), MOST_UTILISATION)
+    disturbed, _ = undisturbed(seen([]), slices(STOOD), MOST_UTILISATION)
+    found, left_out = undisturbed(seen(STOOD), slices(STOOD), MOST_UTILISATION)
     assert calm_left_out == 0 and 3 / 200 <= left_out <= 9 / 200
     assert disturbed[0.99] > 10 * calm[0.99]
     assert found[0.99] == pytest.approx(calm[0.99], rel=0.07)
 
 
 def test_what_a_server_did_to_itself_stays_in() -> None:
-    own, _ = undisturbed(seen([]), slices(OWN))
-    found, _ = undisturbed(seen(STOOD), slices(OWN))
+    own, _ = undisturbed(seen([]), slices(OWN), MOST_UTILISATION)
+    found, _ = undisturbed(seen(STOOD), slices(OWN), MOST_UTILISATION)
     assert found[0.99] == pytest.approx(own[0.99], rel=0.2)
     assert found[0.99] > 20_000
 
 
 def test_windows_are_the_same_for_a_target_that_suffered_and_one_that_did_not() -> None:
-    (_, suffered), (_, spared) = (undisturbed(seen(STOOD), own) for own in (slices(STOOD), slices([], seed=2)))
+    (_, suffered), (_, spared) = (
+        undisturbed(seen(STOOD), own, MOST_UTILISATION) for own in (slices(STOOD), slices([], seed=2))
+    )
     assert suffered == spared > 0
 
 
