@@ -188,18 +188,10 @@ _WRITES = ("put", FILL)
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
     """Return the rate of the slowest closed loop of writes to the setting `subject`, else of the engine's last fill."""
-    own: list[float] = []
-    alike: float | None = None
-    for step in steps:
-        rps = achieved_rps(step)
-        kind, workload = step.record.role, step.record.workload
-        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
-            continue
-        if step.record.treatment == subject:
-            own.append(rps)
-        if kind == FILL and step.record.engine == engine:
-            alike = rps
-    return min(own, default=alike)
+    loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(_WRITES)]
+    writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
+    fills = [rps for step, rps in writes if step.kind == FILL and step.engine == engine]
+    return min((rps for step, rps in writes if step.record.treatment == subject), default=fills[-1] if fills else None)
 
 
 CPU = "cpu"

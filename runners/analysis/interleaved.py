@@ -41,11 +41,8 @@ AT_LIMIT = 0.95
 @lru_cache(maxsize=4)
 def comparisons(run: Run) -> tuple[Comparison, ...]:
     """Return the comparisons of a run, in the order in which they were measured."""
-    blocks: dict[str, list[Step]] = {}
-    for step in run.steps:
-        about = step.record.interleaved
-        if step.kind in (SHARED, ALONE, SOLO) and about is not None:
-            blocks.setdefault(about.name, []).append(step)
+    loads = (step for step in run.steps if step.kind in (SHARED, ALONE, SOLO) and step.record.interleaved)
+    blocks = facts.grouped(loads, lambda step: step.record.interleaved and step.record.interleaved.name)
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
     compared = []
     for block in map(comparison, measured):

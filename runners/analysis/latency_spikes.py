@@ -141,15 +141,13 @@ SHARES = (
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),
 )
-#: Kinds of `events`: kind and name of the cause.
-KINDS = (
-    ("flush", "flush"),
-    ("compaction", "compaction"),
-    ("log sync", "log sync"),
-    ("file force", "slow file access"),
-    ("file write", "slow file access"),
-    ("file read", "slow file access"),
-)
+#: Kinds of `events` by the name of the cause.
+KINDS = {
+    "flush": ("flush",),
+    "compaction": ("compaction",),
+    "log sync": ("log sync",),
+    "slow file access": ("file force", "file write", "file read"),
+}
 STALLS = ("stall", "allocation stall")
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
 FEWEST_EVENT_MS = 1.0
@@ -195,9 +193,7 @@ def _stops(step: Step) -> Iterator[Cause]:
 
 def _contention(step: Step) -> Iterator[Cause]:
     events, activity, pauses = step.frames["events"], step.frames["activity"], step.frames["pauses"]
-    named: dict[str, list[tuple[float, float, float]]] = {}
-    for kind, name in KINDS:
-        named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
+    named = {name: _long(_spans(events[events["kind"].isin(kinds)])) for name, kinds in KINDS.items()}
     if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
         windows = machine_stalls.windows(machine_stalls.stalls_of(step))
         named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in windows.tolist()])

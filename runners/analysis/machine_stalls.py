@@ -29,8 +29,6 @@ SLICE_S = 0.1  # as response times are kept
 #: the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
 
-Windows = npt.NDArray[np.float64]
-
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
     """Return the stalls except those in or next to an `activity` sample (see readers.activity) with a busy disk."""
@@ -62,7 +60,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
     return groups
 
 
-def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
+def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
     """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of the queues."""
     stalls = _of_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000

@@ -235,8 +235,7 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None
-    more = starts + 1 if starts >= FEWEST_STARTS else starts
-    return max(FEWEST_STARTS, more, math.ceil(starts * (half / wanted) ** 2))
+    return max(FEWEST_STARTS, starts + 1, math.ceil(starts * (half / wanted) ** 2))
 
 
 def signed(share: float) -> str:

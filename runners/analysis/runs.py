@@ -158,11 +158,10 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
         failed = {name: tuple(map(counts.of_step, steps)) for name, steps in sides}
         single = min(len(left), len(right)) < FEWEST_RUNS
         rows = _single(sides) if single else _repeated(sides, margin)
-        comparison = Comparison(
+        comparisons.append(Comparison(
             name=workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
             rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=workload,
-        )  # fmt: skip
-        comparisons.append(comparison)
+        ))  # fmt: skip
     return comparisons
 
 

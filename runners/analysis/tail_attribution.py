@@ -138,15 +138,10 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
 def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
     """Return how many stops lie in a spike, and how many stops there are; only stops long enough to be seen count."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
-    traced = visible = 0
-    for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
-        if length_ms < least_ms or begin < 0 or end > tail.length_s:
-            continue
-        visible += 1
-        traced += any(
-            begin <= spike.end_s and end >= spike.begin_s - TOLERANCE_S and end <= spike.end_s for spike in tail.spikes
-        )
-    return traced, visible
+    inside = (cause.begin_s >= 0) & (cause.end_s <= tail.length_s)
+    ends_s = cause.end_s[inside & (cause.capacity_ms >= least_ms)].tolist()
+    traced = sum(any(spike.begin_s - TOLERANCE_S <= at <= spike.end_s for spike in tail.spikes) for at in ends_s)
+    return traced, len(ends_s)
 
 
 def _holm(tested: dict[str, float]) -> set[str]:

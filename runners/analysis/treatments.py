@@ -151,11 +151,10 @@ def compare(
         np.mean([kept[row].variance(index, base) for row in range(len(kept)) for index in there if known[row, index]])
     )
     freedom = int(known.sum()) - len(kept) - len(there)
-    variances = {}
-    for place, index in enumerate(there):
-        requests = within / count[index]
-        starts_alone = between * inverse[place, place] if freedom > 0 else math.nan
-        variances[index] = max(filter(math.isfinite, (requests, starts_alone)), default=math.nan)
+    variances = {  # by the requests, and by the starts: NaN if it is unknown
+        index: max(filter(math.isfinite, (within / count[index], between * inverse[place, place])), default=math.nan)
+        for place, index in enumerate(there)
+    }
     share = math.nan
     if freedom > 0 and math.isfinite(within) and (whole := variances[there[0]]) > 0:
         share = max(0.0, 1 - within / count[there[0]] / whole)

@@ -29,7 +29,7 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load that can't always be quoted; `RATE`: its throughput, also as a share of the offered rate."""
+    """The aspects of a load that may be withheld; `RATE`: its throughput, also as a share of the offered rate."""
 
     RATE = "rate"
     MEDIAN = "median"

@@ -50,7 +50,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class StepFolder:
-    """One measured step on disk; if it is `archived`, in an archive and so without files of its own (see archive.py)."""
+    """One measured step on disk; if `archived`, in an archive and so without files of its own (see archive.py)."""
 
     path: Path
     archived: ClassVar[bool] = False
