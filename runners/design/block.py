@@ -244,8 +244,6 @@ class Interleaved:
         if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
             cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
             raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
-        if self.starts < 1:
-            raise PlanError(f"block {self.name}", f"{self.starts} starts", f"give {FEWEST_STARTS} or more")
 
     @property
     def ordered(self) -> tuple[Setting, ...]:

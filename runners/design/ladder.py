@@ -155,10 +155,6 @@ class KneeSearch:
         return (self.server, *(replace(server, keep_others=True) for server in self.others))
 
     @property
-    def workload(self) -> Workload:
-        return self.server.workload
-
-    @property
     def step_s(self) -> float:
         return self.shape.duration_s or SEARCH_STEP_S
 
@@ -222,8 +218,7 @@ class Ladder:
     The rates are `rates`, or those of the ladder `like`, or `shares` of a base: the knee of `search` or of the search
     `like`, else the rate of the closed loop. The `most_published` nearest of the `published` rates (name of the output,
     rate) are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
-    repeated with a profiler; up to a third of the steps are repeated if the generator was late. Raises PlanError for
-    rates that can't be offered.
+    repeated with a profiler; up to a third of the steps are repeated if the generator was late.
     """
 
     name: str
@@ -244,10 +239,6 @@ class Ladder:
     profiled_s: float | None = None
     questions: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not self.shares and self.like is None and (not self.rates or min(self.rates) <= 0):
-            raise PlanError(f"rates {list(self.rates)}", "a ladder needs rates above zero", "give some")
-
     @property
     def workload(self) -> Workload:
         return self.server.workload
@@ -262,7 +253,8 @@ class Ladder:
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
             shape = replace(shape, duration_s=self.published_s)
-        return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
+        name, rate = step_name(RATE_STEP, self.ladder, f"{index:03d}", *more), Rate(rps, "a rate step of a ladder")
+        return self.server.session(Trial(name, RATE_STEP, self.workload, rate, shape))
 
     def profiled_sessions(self, rps: float) -> tuple[Session, ...]:
         """Return the sessions that repeat the rate step at this rate, one for each recording of the profile."""
@@ -275,27 +267,18 @@ class Ladder:
     @property
     def planned_s(self) -> float:
         """The seconds of the search and of the steps, with LIKELY_PUBLISHED of the published rates."""
-        if isinstance(self.like, Ladder):
-            return self.server.warm_up(self.shape).planned_s + self.like.steps_s
-        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
-        return before_s + self.steps_s
+        steps_s = (self.like if isinstance(self.like, Ladder) else self).steps_s
+        return (self.search or self.server.warm_up(self.shape)).planned_s + steps_s
 
     @property
     def steps_s(self) -> float:
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
-        longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
-        own_s, published_s = (
-            _rate_step(self.server, self.ladder, shape, 1, 1.0).planned_s for shape in (self.shape, longer)
-        )
+        own_s = self.session(1, 1.0).planned_s
+        published_s = self.session(1, self.published[0][1]).planned_s if within else 0.0
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))
         return (count + most_again(count)) * own_s + within * published_s + profiled_s
-
-
-def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: float, *more: str) -> Trial:
-    name = step_name(RATE_STEP, ladder, f"{index:03d}", *more)
-    return Trial(name, RATE_STEP, server.workload, Rate(rps, "a rate step of a ladder"), shape)
 
 
 @dataclass(frozen=True, slots=True)

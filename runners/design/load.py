@@ -58,10 +58,8 @@ class Workload:
     @property
     def filled_bytes(self) -> int:
         """Bytes of the filled keys, as digits, and of their values, without rewrites."""
-        digits, first = 0, 1
-        while first <= self.filled_keys:
-            digits += len(str(first)) * (min(self.filled_keys, 10 * first - 1) - first + 1)
-            first *= 10
+        keys = self.filled_keys
+        digits = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # of the keys with so many digits or more
         return digits + self.filled_keys * self.filled_value_bytes
 
 
@@ -153,8 +151,7 @@ def choose_rate(
     """Return the given rate if above 0, else `share` of the lowest capacity, or the published rate if that is lower."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
-    weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
-    capacity = capacity_rps[weakest]
+    weakest, capacity = min(capacity_rps.items(), key=lambda reached: reached[1])
     if published_rps is not None and published_rps <= share * capacity:
         return Rate(published_rps, "published")
     rps = max(1.0, share * capacity)

@@ -66,10 +66,6 @@ class Archive:
             return None
         return _opened(run, changed_ns)
 
-    def steps(self) -> list[ArchivedStep]:
-        """Return the steps in the order in which they started."""
-        return [self.step(name) for name in self.metas]
-
     def step(self, name: str) -> ArchivedStep:
         return ArchivedStep(self.path / "steps" / name, self)
 

@@ -179,7 +179,7 @@ class RunFolder:
     def complete(self) -> list[StepFolder]:
         """Return the complete steps, with unreadable ones; sorted by name, or by start in an archive."""
         if archive := Archive.at(self.path):
-            return [*archive.steps()]
+            return [archive.step(name) for name in archive.metas]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
         return [step for step in steps if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
 

@@ -287,12 +287,6 @@ def test_a_ladder_measures_only_the_rates_that_are_missing(bench: Bench) -> None
     assert [step.record.offered_rps for step in read_run(bench.folder).find(kind=RATE_STEP)] == [500, 1_500]
 
 
-def test_a_ladder_refuses_rates_that_can_not_be_offered() -> None:
-    for rates in ((), (0.0, 100.0)):
-        with pytest.raises(PlanError, match="rates above zero"):
-            given(*rates)
-
-
 def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within_reach(bench: Bench) -> None:
     plan = AroundTheKnee(3.0, 0.5, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2, published_s=2.0)
     steps = bench.session().run(around(plan, (("near", 1_234.0), ("far", 9_999.0)), ("cpu",)))
