@@ -17,7 +17,6 @@ from runners.design.objective import MOST_FAILED
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
 
-LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
 #: From this status on a response is an error.
 FIRST_ERROR_STATUS = 400

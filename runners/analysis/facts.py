@@ -11,9 +11,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import intervals
-from runners.analysis.counts import LEAST_ACHIEVED as LEAST_ACHIEVED
 from runners.analysis.counts import RESPONSE as RESPONSE
-from runners.analysis.counts import SERVICE as SERVICE
 from runners.analysis.counts import achieved_rps as achieved_rps
 from runners.analysis.counts import achieved_share as achieved_share
 from runners.analysis.counts import cpu_us as cpu_us
@@ -21,11 +19,11 @@ from runners.analysis.counts import errors as errors
 from runners.analysis.counts import number as number
 from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
-from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
 from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level, only_late
 from runners.analysis.validity import fell_short as fell_short
 from runners.analysis.validity import why_not as why_not
+from runners.design.objective import LEAST_ACHIEVED as LEAST_ACHIEVED
 from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND

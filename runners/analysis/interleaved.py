@@ -119,14 +119,13 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             spilt = of_solo.effects
         over = _above(whole, names, about, quantity)
         for effect in effects.effects:
-            row = _row(quantity, about, effect, base_value, count[effect.treatment], effect in spilt)
+            row = _row(quantity, compared[0], effect, base_value, count[effect.treatment], effect in spilt)
             rows.append(_resolved(row, over, about))
         if effects.control is not None:
-            control.append(_row(quantity, about, effects.control, base_value, count[about.control]))
+            control.append(_row(quantity, compared[0], effects.control, base_value, count[about.control]))
         if about.reference:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
-        for index, name in enumerate(compared):
-            values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
+        values |= {(quantity, name): tuple(np.exp(logs[:, at]).tolist()) for at, name in enumerate(compared)}
     compiling_us = _compiling_us(list(used.values()))
     responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
@@ -247,11 +246,10 @@ def _in_slices(step: Step) -> bool:
 
 
 def _start_s(steps: Sequence[Step]) -> float:
-    """Return the median seconds from the begin of a start's first load to the end of its last one; NaN without any."""
-    ends: dict[int, list[int]] = defaultdict(list)
-    for step in steps:
-        ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
-    return float(np.median([max(instants) - min(instants) for instants in ends.values()])) / 1e6 if ends else math.nan
+    """Return the median seconds from the begin of a start's first load to the end of its last one."""
+    starts = facts.grouped((step.record for step in steps), lambda record: record.round or 0).values()
+    spans_us = [max(load.ended_unix_us for load in own) - min(load.started_unix_us for load in own) for own in starts]
+    return float(np.median(spans_us)) / 1e6
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
@@ -296,11 +294,8 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     return starts
 
 
-def _row(
-    quantity: str, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
-    spill_over: bool = False,
-) -> Row:  # fmt: skip
-    change, base = effect.change, about.treatments[0]
+def _row(quantity: str, base: str, effect: Effect, base_value: float, starts: int, spill_over: bool = False) -> Row:
+    change = effect.change
     return Row(
         QUANTITIES[quantity], base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high,
         effect.direction, base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,

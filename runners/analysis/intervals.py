@@ -119,14 +119,15 @@ TAIL = (1 - CONFIDENCE) / 2
 MADE_BY = 0.5
 
 Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Blocks:
     """Latencies by stretch of time: `counts[i, j]` requests took `values_us[j]` in the stretch from `t_s[i]` on."""
 
-    t_s: npt.NDArray[np.float64]
-    values_us: npt.NDArray[np.float64]
+    t_s: Floats
+    values_us: Floats
     counts: Counts
 
     @cached_property

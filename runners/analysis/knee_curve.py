@@ -21,11 +21,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, Floats
 from runners.analysis.rate_steps import FURTHEST, RateStep
 from runners.design.objective import Objective
 
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FREEDOM = 4

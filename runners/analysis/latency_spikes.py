@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from runners.analysis import machine_stalls
+from runners.analysis.intervals import Floats
 from runners.analysis.machine_stalls import SLICE_S
 from runners.readers.run import Step
 from runners.storage.schema import OWN_BACKGROUND
@@ -26,8 +26,6 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
 from scipy.stats import ttest_ind
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded, Direction, direction
+from runners.analysis.intervals import Bounded, Direction, Floats, direction
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.readers.run import Step
@@ -24,8 +22,6 @@ LEAST_US = 0.5  # half of the smallest unit
 WIDEST = 4.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

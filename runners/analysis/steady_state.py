@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import ruptures
 from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
 from runners import words
-from runners.analysis import facts, intervals
+from runners.analysis import facts
+from runners.analysis.intervals import Floats, student_reach
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5
@@ -33,8 +33,6 @@ SHORT = 25.0  # seconds: the noise of fewer is estimated badly, so the penalty i
 MAD_TO_SIGMA = 1.4826
 SHORTEST, SPIKE = 2, 0.1  # seconds, and share of all seconds: a change that ends sooner is a latency spike
 JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
     if count < FEWEST_RUNS:
         return None
     middle = float(np.mean(level))
-    reach = intervals.student_reach(float(np.var(level, ddof=1)) * (1 + 1 / count), count - 1)
+    reach = student_reach(float(np.var(level, ddof=1)) * (1 + 1 / count), count - 1)
     return float(np.exp(middle - reach)), float(np.exp(middle + reach))
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from runners.analysis import facts, latency_spikes
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, Floats
 from runners.analysis.latency_spikes import Cause, Tail
 from runners.readers.run import Step, once_a_step
 
@@ -43,8 +43,6 @@ LEAST_TRACED = 0.5
 VISIBLE_PART = 0.02
 RESAMPLES = 1000
 FEWEST_SPIKES = 5
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import multivariate_t, norm, t
 
-from runners.analysis.intervals import Bounded, Direction, direction
-from runners.analysis.quantities import ALPHA, Floats, starts_needed
+from runners.analysis.intervals import Bounded, Direction, Floats, direction
+from runners.analysis.quantities import ALPHA, starts_needed
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.batch_means import jackknife_variance
 from runners.readers.console_report import rank

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from runners import words
 from runners.analysis import counts
-from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
-from runners.design.objective import MOST_FAILED
+from runners.analysis.counts import SERVICE, achieved_share, failures, number, offered_rps, per_second
+from runners.design.objective import LEAST_ACHIEVED, MOST_FAILED
 from runners.readers.run import Step
 from runners.storage.schema import Ended, StepRecord
 

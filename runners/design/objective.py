@@ -16,7 +16,7 @@ SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 #: An objective met for a shorter time is not sustained: a flush, a garbage collection or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
-LEAST_ACHIEVED = 0.99
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 
 
 def _plain(part: str) -> str:
