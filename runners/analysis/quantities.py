@@ -26,10 +26,7 @@ FACTOR_FROM = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity to compare, in us, rps, bytes or count; a percentile has a `level` (0..1).
-
-    `column`: the column of the `requests` frame of which a percentile is taken.
-    """
+    """A quantity to compare, in us, rps, bytes or count; a percentile (`level` 0..1) is of a `column` of `requests`."""
 
     name: str
     label: str

@@ -79,8 +79,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     excess = np.array([spike.excess_ms for spike in tail.spikes])
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
     tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
-    traces = {cause.name: _traces(tail, cause) for cause in causes if cause.stops}
-    named = {name for name, (traced, visible) in traces.items() if visible and traced >= LEAST_TRACED * visible}
+    named = {cause.name for cause in causes if cause.stops and _left_spikes(tail, cause)}
     named |= _holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
     named = {name for name in named if (credit[name] > 0).any()}
     final = _shared_out(credit, named, {cause.name for cause in causes if cause.stops})
@@ -133,13 +132,13 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
     return p, float(shifted.mean()) / tail.excess_ms
 
 
-def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Return how many stops lie in a spike, and how many stops there are; only stops long enough to be seen count."""
+def _left_spikes(tail: Tail, cause: Cause) -> bool:
+    """Return whether enough of the stops that are long enough to be seen lie in a spike; False without such stops."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     inside = (cause.begin_s >= 0) & (cause.end_s <= tail.length_s)
     ends_s = cause.end_s[inside & (cause.capacity_ms >= least_ms)].tolist()
     traced = sum(any(spike.begin_s - TOLERANCE_S <= at <= spike.end_s for spike in tail.spikes) for at in ends_s)
-    return traced, len(ends_s)
+    return bool(ends_s) and traced >= LEAST_TRACED * len(ends_s)
 
 
 def _holm(tested: dict[str, float]) -> set[str]:

@@ -142,9 +142,7 @@ class _Reading(Generic[Record]):
 def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
     """Return the description of each of a record's keys; empty if a key has none."""
     return {
-        field.encode_name: next(
-            filter(None, (meta.description for meta in getattr(field.type, "__metadata__", ()))), ""
-        )
+        field.encode_name: "".join(meta.description or "" for meta in getattr(field.type, "__metadata__", ()))
         for field in msgspec.structs.fields(record)
     }
 

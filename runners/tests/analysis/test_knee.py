@@ -106,9 +106,11 @@ def test_a_step_that_was_disturbed_is_judged_by_both_of_its_bounds() -> None:
     assert short(1000, 9.9, 1.0, 0.2).outcome(OBJECTIVE) == StepOutcome.MET, "what is met all the same is met"
     assert short(1000, 16.1, 1.0, 0.012).outcome(OBJECTIVE) == StepOutcome.MISSED
     assert short(1000, 5.0, 0.98, 0.012).outcome(OBJECTIVE) == StepOutcome.STALLED
-    late = replace(short(1000, 15.0, 1.0, 0.0), least_us=((0.99, 9_000.0),), achieved_most=1.0)
+    read = short(1000, 15.0, 1.0, 0.0)
+    late = replace(read, best=replace(read, latency_us=((0.99, 9_000.0),)))
     assert late.outcome(OBJECTIVE) == StepOutcome.GENERATOR and late.as_read.outcome(OBJECTIVE) == StepOutcome.MISSED
-    assert replace(late, least_us=((0.99, 10_500.0),)).outcome(OBJECTIVE) == StepOutcome.MISSED
+    later = replace(read, best=replace(read, latency_us=((0.99, 10_500.0),)))
+    assert later.outcome(OBJECTIVE) == StepOutcome.MISSED
     assert estimate([stalled, late], OBJECTIVE).kind == Kind.FAILED
 
 
@@ -123,7 +125,8 @@ def test_what_disturbed_a_step_never_made_it_better(
     p99_ms: float, achieved: float, stalled: float, least: float, lost: float
 ) -> None:
     read = replace(short(1000, p99_ms, achieved, stalled), lost=lost)
-    late = replace(read, least_us=((0.99, 1000 * p99_ms * least),), achieved_most=max(achieved, least))
+    best = replace(read, latency_us=((0.99, 1000 * p99_ms * least),), achieved=max(achieved, least))
+    late = replace(read, best=best)
     bounds = [each.bounds(OBJECTIVE) for each in (replace(read, stalled=0.0), read, late)]
     assert bounds[0][0] == bounds[0][1] == bounds[1][1] == bounds[2][1]
     assert bounds[2][0] <= bounds[1][0] <= bounds[0][0]
@@ -192,7 +195,7 @@ def test_steps_in_which_the_machine_stalled_tell_where_the_knee_lies() -> None:
 
 def unknown(of: RateStep) -> RateStep:
     """The step of a generator of which it is not known by how much it was late."""
-    return replace(of, least_us=tuple((level, 0.0) for level, _ in of.latency_us), achieved_most=1.0)
+    return replace(of, best=replace(of, latency_us=tuple((level, 0.0) for level, _ in of.latency_us), achieved=1.0))
 
 
 def test_what_is_missed_while_the_generator_was_late_leaves_a_lower_bound() -> None:
