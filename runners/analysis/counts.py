@@ -1,7 +1,5 @@
 """Counts of a load: what it offered and achieved, and its failed requests (no response, or an unexpected status)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

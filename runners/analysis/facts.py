@@ -1,7 +1,5 @@
 """Facts of a step: the latencies that may be quoted, the number of samples, a description in one line, the profile."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar

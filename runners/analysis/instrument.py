@@ -5,8 +5,6 @@ statistics that enclose it with 95 % (with fewer than six rounds: between the sm
 due every 1/R seconds while a server is frozen for F seconds wait F, F - 1/R, …: R * (F - x) of them longer than x.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ interleaved, response and service times come from the shared load, and throughpu
 alone in the same start. If slices are interleaved, the throughput of a server comes from the slices of that server.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ is the design effect. Bounds are exact binomial ones (Clopper-Pearson) at the ef
 takes whole numbers only. Dependence over more than a fifth of the run is not seen.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -54,11 +52,11 @@ class Bounded:
         """The value, a share of 1, and its interval in words: 26.6 % (24.7-28.6)."""
         return words.percent_interval(self.value, self.low, self.high)
 
-    def less(self, amount: float) -> Bounded:
+    def less(self, amount: float) -> "Bounded":
         """Return the value and its bounds minus `amount`."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
-    def apart_from(self, other: Bounded) -> bool:
+    def apart_from(self, other: "Bounded") -> bool:
         """Return whether the two intervals are known to be disjoint."""
         return self.low > other.high or self.high < other.low
 

@@ -6,8 +6,6 @@ an upper bound: with equal probability that of longer steps equals it, or lies b
 the rate of a closed loop over as many connections.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ the median of k. Its interval, the central 98 %, covered the truth in at least 9
 (docs/method.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +69,7 @@ class Curve:
         high = math.nan if math.log(high) > self.places[-1] - 2 * step else high
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
-    def with_drop(self, drop: float, lowest_rps: float) -> Curve:
+    def with_drop(self, drop: float, lowest_rps: float) -> "Curve":
         """Return the posterior of the knee or, equally likely, the knee times exp(-x); x exponential, mean `drop`."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on

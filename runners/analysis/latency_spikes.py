@@ -6,8 +6,6 @@ longest response of that slice; spikes that touch are one spike. The excess of s
 this threshold. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

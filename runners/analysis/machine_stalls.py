@@ -5,8 +5,6 @@ utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. 
 13). Every tenth of a second that a window touches is dropped. Percentiles have the resolution of the slices, 6 %.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 

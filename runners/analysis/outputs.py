@@ -5,8 +5,6 @@ The runs of a side are taken for independent: the interval is Welch's (see quant
 printed digits. With one run on a side the interval covers sampling alone, by order statistics, without a verdict.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

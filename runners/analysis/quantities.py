@@ -1,7 +1,5 @@
 """Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum

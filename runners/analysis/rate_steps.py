@@ -5,11 +5,10 @@ between the values that were read and the least that the disturbance allows. A l
 time outside of the machine's stalls, if at least half of the time is left.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -60,18 +59,18 @@ class RateStep:
     stalled: float = 0.0
     start: int = 1
     length_s: float = math.inf
-    best: RateStep | None = None
+    best: "RateStep | None" = None
     calm_us: tuple[tuple[float, float], ...] = ()
     busy: float = 1.0
     name: str = ""
 
     @property
-    def as_read(self) -> RateStep:
+    def as_read(self) -> Self:
         """The step with the generator's lateness counted as the server's."""
         return replace(self, best=None)
 
     @property
-    def undisturbed(self) -> RateStep:
+    def undisturbed(self) -> "RateStep":
         """The step with its best values without lateness and stalls; a stall delays a request by at most its length."""
         least = self.best or self
         if not self.stalled:
@@ -159,7 +158,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
     return Point(rate_step, outcome, step, samples, missed, late=not missed and kept_up(step) is False)
 
 
-def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
+def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
     """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests, or else of the whole load."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(

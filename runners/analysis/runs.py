@@ -7,8 +7,6 @@ steady or ended with JIT compilation unfinished, and if the machine or a late ge
 loads of a side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 
 small changes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

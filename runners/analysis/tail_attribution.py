@@ -6,8 +6,6 @@ the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). 
 no test if half of its long stops left a spike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,17 +20,6 @@ from runners.readers.run import Step, once_a_step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
 LEAST_SHARE = 0.005
-
-
-@once_a_step
-def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
-    if not facts.quotable(step):
-        return None
-    tail = latency_spikes.find(step.frames["slices"])
-    return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
-
-
 TOLERANCE_S = 0.05
 LEAST_CREDIT = 0.25
 LEVEL = 0.05
@@ -72,6 +59,15 @@ class Attribution:
     def unexplained(self) -> float:
         """The share of the excess that no named cause explains."""
         return max(0.0, 1.0 - sum(share.share.value for share in self.named))
+
+
+@once_a_step
+def attribution(step: Step) -> Attribution | None:
+    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
+    if not facts.quotable(step):
+        return None
+    tail = latency_spikes.find(step.frames["slices"])
+    return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
 
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:

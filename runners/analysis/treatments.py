@@ -6,8 +6,6 @@ The residual's variance is pooled over all treatments, and at least that between
 `scipy.stats.dunnett` has no blocks). The control, the baseline's second process, is none of these treatments.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ upper bounds of what a generator on time would have read, if requests are served
 Proc. Cambridge Phil. Soc. 48). Errors in sweeps and shared schedules are judged by rate step and by server, not here.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import re

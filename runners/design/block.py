@@ -1,9 +1,8 @@
 """The blocks of an experiment, as data: each yields the sessions that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
 from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Workload, choose_rate
@@ -68,7 +67,7 @@ class FixedRate:
     sessions: tuple[Session, ...] = ()
 
     @classmethod
-    def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
+    def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
         """Return a block of sessions whose trials are planned already, so that no rate has to be chosen for them."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
@@ -119,7 +118,7 @@ class FixedRate:
         duration_s = {PROBE: size.probe_s, FLOOR: size.floor_s}.get(role, size.duration_s)
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
-    def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
+    def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
         """Return the block that interleaves these treatments, at a rate that follows from that of this block."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
@@ -322,7 +321,7 @@ class Interleaved:
             number, in_random_order(members, self.seed, number), load, warm_s, seed, self.slice_s, reference
         )
 
-    def within(self, minutes: float) -> Interleaved:
+    def within(self, minutes: float) -> Self:
         """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""
         start_s = self._starts_s / self.starts
         # a budget that starts fill to the microsecond is filled, however their seconds were summed up

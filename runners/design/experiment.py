@@ -1,12 +1,11 @@
 """The description of an experiment (a notebook or a command): title, parameters with ranges, blocks to measure."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from runners.design.block import Block, FixedRate
@@ -39,15 +38,15 @@ class Parameter:
     kept: Callable[[str], str] = str
 
     @classmethod
-    def profile(cls, events: str) -> Parameter:
+    def profile(cls, events: str) -> Self:
         return cls("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
 
     @classmethod
-    def heap(cls, default: int, meaning: str = "the server's heap") -> Parameter:
+    def heap(cls, default: int, meaning: str = "the server's heap") -> Self:
         return cls("heap_mb", default, meaning, "MiB", low=16, high=65_536)
 
     @classmethod
-    def connections(cls, default: int, meaning: str) -> Parameter:
+    def connections(cls, default: int, meaning: str) -> Self:
         return cls("connections", default, meaning, "connections", low=1, high=10_000)
 
     @property

@@ -1,7 +1,5 @@
 """Searches for a knee and ladders of rates around it, as data, with their lengths in a run's size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -228,7 +226,7 @@ class Ladder:
     rates: tuple[float, ...] = ()
     search: KneeSearch | None = None
     shares: tuple[float, ...] = ()
-    like: Ladder | KneeSearch | None = None
+    like: "Ladder | KneeSearch | None" = None
     objective: Objective | None = None
     published: tuple[tuple[str, float], ...] = ()
     most_published: int = 99

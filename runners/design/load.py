@@ -1,7 +1,5 @@
 """The description of a load: its requests and the published outputs for them, its rate, connections and length."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +32,7 @@ class Workload:
     arguments: tuple[str, ...] = ()
     published_rates: tuple[str, ...] = ()
     rewrites: int = 0
-    fill_with: Workload | None = None
+    fill_with: "Workload | None" = None
     path: str = ""
 
     @property
@@ -47,7 +45,7 @@ class Workload:
         return ("404",) if (self.name, self.script) == (HALF_ABSENT, SCRIPTS / "get_random.lua") else ()
 
     @property
-    def fill(self) -> Workload | None:
+    def fill(self) -> "Workload | None":
         """The workload whose keys are written before the load: this one if it has filled keys, else None."""
         return self if self.filled_keys else None
 

@@ -1,10 +1,9 @@
 """Limits of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and the end of a comparison."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from runners.errors import PlanError
 
@@ -32,7 +31,7 @@ class Objective:
     errors: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Objective:
+    def parse(cls, text: str) -> Self:
         """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError that names the wrong part."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
@@ -104,7 +103,7 @@ class LoadLimit:
     most_errors: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> LoadLimit:
+    def parse(cls, text: str) -> Self:
         """Read one limit of `lab load --fail-on`. Raises PlanError if it is none or has an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
@@ -115,7 +114,7 @@ class LoadLimit:
         return limit
 
     @classmethod
-    def read(cls, part: str) -> LoadLimit | None:
+    def read(cls, part: str) -> Self | None:
         """Read one part of an objective, in small letters and without blanks; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
@@ -145,7 +144,7 @@ class ChangeLimit:
     text: str
 
     @classmethod
-    def parse(cls, text: str) -> ChangeLimit:
+    def parse(cls, text: str) -> Self:
         """Read a limit such as `p99>+10%`. Raises PlanError for a malformed one, or one that always or never fails."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
@@ -176,7 +175,7 @@ class Until:
     margin: float
 
     @classmethod
-    def parse(cls, text: str) -> Until | None:
+    def parse(cls, text: str) -> Self | None:
         """Read a text such as `p50+-2%`; None for an empty text. Raises PlanError if it can't be read."""
         if not text:
             return None

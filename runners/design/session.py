@@ -1,7 +1,5 @@
 """Sessions as data: the trials of one server, or of several servers that are up at once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,11 +1,10 @@
 """A setting: one way to run the server on one of its engines, with the name that reports use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from runners.errors import PlanError
 
@@ -62,12 +61,12 @@ class Setting:
             raise PlanError(f"setting {self.name!r}", "its name can't be a folder's", "use a-z, 0-9, '.', '_' and '-'")
 
     @classmethod
-    def of(cls, given: Setting | str) -> Setting:
-        """Return a given setting unchanged, or for an engine's name the setting with the server's defaults."""
-        return given if isinstance(given, Setting) else cls(given, given)
+    def of(cls, engine: str) -> Self:
+        """Return the setting of an engine with the server's defaults."""
+        return cls(engine, engine)
 
     @classmethod
-    def parse(cls, text: str, known: Sequence[str]) -> Setting:
+    def parse(cls, text: str, known: Sequence[str]) -> Self:
         """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError otherwise."""
         named: dict[str, str] = {}
         server, jvm = [], []

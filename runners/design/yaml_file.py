@@ -1,7 +1,5 @@
 """YAML files read into typed records; an error names file, line, key, cause and remedy."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -3,8 +3,6 @@
 runners/docs/0027-archives.md describes codings and orders. What is read is equal to what was written, to the bit.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,14 +111,14 @@ def unpacked_texts(data: bytes) -> Any:
     return pa.array(json.loads(expanded(data, text=True)), pa.large_string())
 
 
-def _kind(values: pd.Series[Any]) -> str:
+def _kind(values: pd.Series) -> str:
     if isinstance(values.dtype, pd.CategoricalDtype) or pd.api.types.is_string_dtype(values.dtype):
         return "str"
     return str(values.dtype)
 
 
 def _smallest(
-    name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
+    name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
     """Return a column's description, codes and packed values in the smallest form that a greedy search finds."""
     middle = max(0, (len(values) - TRIED) // 2)
@@ -153,9 +151,7 @@ def _smallest(
     return replace(column, width=width), codes, list_of_values
 
 
-def _forms(
-    name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]]
-) -> Iterable[tuple[Column, Whole, bytes]]:
+def _forms(name: str, values: pd.Series, texts: Mapping[str, Sequence[str]]) -> Iterable[tuple[Column, Whole, bytes]]:
     """Yield the description, codes and packed values of a column in each coding that keeps every bit."""
     kind = _kind(values)
     if kind == "str":
