@@ -254,12 +254,9 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
     # the density of the sum of so many normal deviates, on a grid; of it, what crossed at a look is cut off
     at = np.linspace(-WIDEST, WIDEST, NODES) * np.sqrt(looks[-1])
     step = at[1] - at[0]
-    density = np.zeros(NODES)
+    density = (np.arange(NODES) == NODES // 2) / step
     for starts in looks:
-        if before == 0:
-            density = norm.pdf(at, scale=np.sqrt(starts))
-        else:
-            density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
+        density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:

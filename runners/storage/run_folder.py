@@ -3,8 +3,6 @@
 A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -17,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from runners import ROOT
 from runners.errors import PlanError
@@ -75,9 +73,7 @@ class RunFolder:
     lab_log = Inside("lab.log", "The lab's output while a campaign measured the run.")
 
     @classmethod
-    def create(
-        cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
-    ) -> RunFolder:
+    def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None) -> Self:
         """Make a run folder under `root`, by default named after experiment, UTC time and size, with its manifest."""
         now = datetime.now(UTC)
         run = name or f"{experiment}-{now:%Y%m%dT%H%M%SZ}-{size}-{secrets.token_hex(2)}"
@@ -89,7 +85,7 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> Self:
         """Return an existing run folder. Raises StoreError for any other path."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
@@ -100,12 +96,12 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
-    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+    def write_frame(self, name: str, frame: "pd.DataFrame") -> None:
         """Store a frame of the run as a whole, as Parquet."""
         (self.path / "frames").mkdir(exist_ok=True)
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
-    def read_frames(self) -> dict[str, pd.DataFrame]:
+    def read_frames(self) -> "dict[str, pd.DataFrame]":
         """Return the frames of the run as a whole, by name. Raises StoreError for a file that can't be read."""
         import pandas as pd  # here, because rooms that never touch a frame also use this module's names
 

@@ -1,7 +1,5 @@
 """A step's folder: the names of its files, its record as JSON, and its frames."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -99,7 +97,7 @@ class StepFolder:
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
 
-    def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
+    def write_frames(self, frames: Mapping[str, "pd.DataFrame"]) -> None:
         """Store each frame with rows as a Parquet file; the file `empty` lists the names of the frames without."""
         import pyarrow as pa  # here, because rooms that never touch a frame also use this module's names
         import pyarrow.parquet as pq
@@ -113,7 +111,7 @@ class StepFolder:
                 pq.write_table(table, self.frame(name))
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
 
-    def read_frame(self, name: str) -> pd.DataFrame | None:
+    def read_frame(self, name: str) -> "pd.DataFrame | None":
         """Return the stored frame `name`; None if the step has no such frame or the frame has no row."""
         import pyarrow.parquet as pq
 
