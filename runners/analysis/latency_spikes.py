@@ -58,15 +58,11 @@ class Grid:
     counts: Floats
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1) of each slice in microseconds; NaN for a slice without responses."""
+        """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for a slice without any."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
-
-    def longest(self) -> Floats:
-        """Return the slowest response of each slice in microseconds; NaN for a slice without responses."""
-        return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
@@ -104,7 +100,7 @@ def find(slices: pd.DataFrame) -> Tail | None:
     threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
     slow = seen.counts * (seen.us > threshold)
     over = np.maximum(seen.us - threshold, 0) / 1000
-    longest = seen.longest()
+    longest = seen.at(1.0)
     above = np.flatnonzero(p99 > threshold).tolist()  # never where it is NaN
     spans = [(k * seen.slice_s - longest[k] / 1e6, (k + 1) * seen.slice_s, k) for k in above]
     spikes = []

@@ -34,7 +34,7 @@ class Parameter:
     high: float | None = None
     several: bool = False
     optional: bool = False
-    read: Callable[[str], object] | None = None
+    read: Callable[[str], object] = str
     kept: Callable[[str], str] = str
 
     @classmethod
@@ -59,16 +59,14 @@ class Parameter:
     def parse(self, value: object) -> Value:
         """Return `value`, or the value that its text stands for. Raises PlanError for a wrong type or out of range."""
         parsed = self._typed(value)
-        if self.choices:
+        if self.choices and not (self.optional and parsed in ("", "none")):
             parts = str(parsed).split(",") if self.several else [str(parsed)]
-            if not (self.optional and parsed in ("", "none")):
-                if unknown := [part for part in parts if part not in self.choices]:
-                    raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
-                if len(set(parts)) != len(parts):
-                    raise self._refusal(parsed, "a value stands twice")
+            if unknown := [part for part in parts if part not in self.choices]:
+                raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
+            if len(set(parts)) != len(parts):
+                raise self._refusal(parsed, "a value stands twice")
         elif isinstance(parsed, str):
-            if self.read is not None:
-                self.read(parsed)
+            self.read(parsed)
         elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
             raise self._refusal(value, f"it is out of range ({self.range_text})")
         return self.kept(parsed) if isinstance(parsed, str) else parsed
