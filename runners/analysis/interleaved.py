@@ -281,7 +281,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         CPU: per_request(lambda target: target.cpu_s and target.cpu_s - (target.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda target: target.background_cpu_s, 1e6),
         ALL_CPU: per_request(lambda target: None if target.background_cpu_s is None else target.cpu_s, 1e6),
-        **{quantity: per_request(attrgetter(quantity)) for quantity in quantities.COUNTED},
+        **{quantity.name: per_request(attrgetter(quantity.name)) for quantity in quantities.COUNTED},
         THROUGHPUT: alone,
         quantities.MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
         quantities.DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},

@@ -24,6 +24,8 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
+#: Events as rows: (begin_s, end_s, capacity_ms).
+Spans = list[tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +161,8 @@ class Cause:
         return len(self.begin_s)
 
 
-def cause(name: str, events: list[tuple[float, float, float]], stops: bool = False) -> Cause:
-    """Return a cause from (begin_s, end_s, capacity_ms) rows."""
+def cause(name: str, events: Spans, stops: bool = False) -> Cause:
+    """Return a cause from its events."""
     rows = np.array(events, float).reshape(-1, 3)
     return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
 
@@ -208,12 +210,12 @@ def _contention(step: Step) -> Iterator[Cause]:
         yield cause(name, sorted(spans))
 
 
-def _spans(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
+def _spans(frame: pd.DataFrame) -> Spans:
     begin, length = frame["t_s"].to_numpy(float), frame["duration_ms"].to_numpy(float)
     return list(zip(begin.tolist(), (begin + length / 1000).tolist(), length.tolist(), strict=True))
 
 
-def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+def _long(spans: Spans) -> Spans:
     return [span for span in spans if span[2] >= FEWEST_EVENT_MS]
 
 
@@ -230,11 +232,9 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
     return table.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
 
 
-def _active(
-    rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
-) -> list[tuple[float, float, float]]:
+def _active(rows: pd.DataFrame, share: float, but: Spans, capacity: str = "busy_ms") -> Spans:
     """Return (begin_s, end_s, capacity_ms) of samples that use `share` of a core outside of `but`; neighbours join."""
-    stretches: list[tuple[float, float, float]] = []
+    stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length
         another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)

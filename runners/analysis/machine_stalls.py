@@ -93,13 +93,11 @@ def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) 
     return percentiles, float(gone.mean()) if len(gone) else 0.0
 
 
-def outside(
-    requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
-) -> tuple[pd.DataFrame, float]:
+def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame, float]:
     """Return requests whose responses came in tenths of a second without a stall, and the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
-    gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
+    gone = dropped(stalls, int(at.max(initial=-1)) + 1)
     return requests[~gone[at]], float(gone.mean()) if len(gone) else 0.0
 
 

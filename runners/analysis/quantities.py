@@ -42,14 +42,12 @@ class Quantity:
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Counters of the kernel and the JVM per request, by their names in the record of a target.
-COUNTED = {
-    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
-    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
-    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
-    "read_write_calls": Quantity(
-        "read_write_calls", "read and write calls per request, without recv and send", "count"
-    ),
-}
+COUNTED = (
+    Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
+    Quantity("voluntary_switches", "voluntary context switches per request", "count"),
+    Quantity("forced_switches", "involuntary context switches per request", "count"),
+    Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
+)
 #: The quantities of a load of one server.
 OF_LOADS = (
     Quantity("p50_us", "p50", "us", level=0.5),
@@ -69,7 +67,7 @@ QUANTITIES = {
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
         Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
         Quantity(ALL_CPU, "CPU per request (all threads)", "us"),
-        *COUNTED.values(),
+        *COUNTED,
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
     )

@@ -115,7 +115,6 @@ def listed(value: Value) -> tuple[str, ...]:
 
 #: Planned seconds of a report, for the progress.
 REPORT_S = 12.0
-GENERATORS = ("truepace", "wrk2")
 
 
 def common(*names: str) -> tuple[Parameter, ...]:
@@ -132,7 +131,7 @@ COMMON = (
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
     Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=tuple(ENGINES), several=True),
     Parameter.profile(",".join(EVENTS)),
-    Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
+    Parameter("generator", "truepace", "who sends the load", choices=("truepace", "wrk2")),
     Parameter.heap(128),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),

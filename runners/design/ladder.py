@@ -311,21 +311,17 @@ class AroundTheKnee:
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
         """Return the ladder around the knee of a server; without `shares`, the search for the knee alone."""
         search = self._search(name, title, 1, server)
-        return search if search and not self.shares else self._ladder(name, title, server, search=search)
+        return search if search and not self.shares else replace(self._ladder(name, title, server), search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
         """Return one search on several servers and, with `shares`, a ladder around the knee of each of them."""
         search = self._search(name, title, self.starts, *servers)
+        by_name = {server.treatment.name: server for server in (servers if self.shares else ())}
         ladders = [
-            self._ladder(
-                step_name(name, "rates", server.treatment.name),
-                f"{title}: rates around that of {server.treatment.name}",
-                server,
-                like=search,
-            )
-            for server in (servers if self.shares else ())
+            self._ladder(step_name(name, "rates", treatment), f"{title}: rates around that of {treatment}", server)
+            for treatment, server in by_name.items()
         ]
-        return (*((search,) if search else ()), *ladders)
+        return (*((search,) if search else ()), *(replace(ladder, like=search) for ladder in ladders))
 
     def _search(self, name: str, title: str, starts: int, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
         if not self.knee_minutes:
@@ -335,13 +331,10 @@ class AroundTheKnee:
             precision=self.precision, questions=self.questions, others=others, starts=starts,
         )  # fmt: skip
 
-    def _ladder(
-        self, name: str, title: str, server: WarmServer,
-        search: KneeSearch | None = None, like: KneeSearch | None = None,
-    ) -> Ladder:  # fmt: skip
+    def _ladder(self, name: str, title: str, server: WarmServer) -> Ladder:
         return Ladder(
-            name, title, server, self.shape(self.connections), search=search, shares=self.shares, like=like,
-            objective=self.objective, published=self.published, most_published=self.most_published,
-            published_s=self.published_s, beyond=self.beyond, profile=self.profile, profiled=self.profiled,
-            profiled_s=self.profiled_s, questions=self.questions,
+            name, title, server, self.shape(self.connections), shares=self.shares, objective=self.objective,
+            published=self.published, most_published=self.most_published, published_s=self.published_s,
+            beyond=self.beyond, profile=self.profile, profiled=self.profiled, profiled_s=self.profiled_s,
+            questions=self.questions,
         )  # fmt: skip

@@ -103,7 +103,7 @@ def test_of_a_log_all_targets_lose_the_same_blocks_and_a_slow_server_loses_none(
     targets = ["plain", "slow"] * 1500
     slow = [50.0, 20_000.0] * 1500
     log = requests(slow, targets)
-    kept, left_out = outside(log, seen([(1.02, 0.03)]), utilisation=0.0)
+    kept, left_out = outside(log, seen([(1.02, 0.03)]))
     assert left_out == pytest.approx(1 / 31), "30 blocks, and one in which the last slow responses came"
     gone = log.drop(kept.index)
     came_s = gone["t_s"] + gone["response_us"] / 1e6
@@ -115,9 +115,9 @@ def test_of_a_log_all_targets_lose_the_same_blocks_and_a_slow_server_loses_none(
 def test_a_request_without_a_response_goes_by_its_intended_start() -> None:
     log = requests([50.0] * 1000, ["plain"] * 1000)
     log.loc[150, "response_us"], log.loc[150, "fate"] = 5e6, "censored"
-    kept, _ = outside(log, seen([(0.15, 0.01)]), utilisation=0.0)
+    kept, _ = outside(log, seen([(0.15, 0.01)]))
     assert 150 not in kept.index
-    kept, _ = outside(log, seen([(0.55, 0.01)]), utilisation=0.0)
+    kept, _ = outside(log, seen([(0.55, 0.01)]))
     assert 150 in kept.index
 
 
