@@ -230,12 +230,10 @@ def why_not(step: Step) -> str:
     fixed = {
         Cause.SATURATION: f"saturated{_achieved(step)}", Cause.HELD_UP: f"held up for a while{_achieved(step)}",
         Cause.NO_RESPONSE: "no response was recorded", Cause.LATE: NOT_KEPT_UP,
-        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}",
+        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}", Cause.DISTURBED: disturbance(step),
     }  # fmt: skip
     if seen in fixed:
         return fixed[seen]
-    if seen is Cause.DISTURBED:
-        return disturbance(step)
     if seen is not None:
         return ", ".join(step.record.invalid_reasons) or "marked invalid"
     return "no latencies recorded" if step.frames["percentiles"].empty else ""
@@ -272,17 +270,14 @@ def _failed_text(step: Step, seen: Cause) -> str:
     """Return in words how many requests failed, and how many of them by each kind."""
     counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
-    noun = "response" if seen is Cause.REFUSED else "request"
     parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []
-    parts += [
-        words.several(many, f"{kind} error")
-        for kind in ("connect", "read", "write")
-        if (many := kinds.get(f"{kind}_errors"))
-    ]
-    parts += [words.several(counted.timed_out, "time-out")] if counted.timed_out else []
+    by_noun = {f"{kind} error": kinds.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write")}
+    by_noun["time-out"] = counted.timed_out
+    parts += [words.several(many, noun) for noun, many in by_noun.items() if many]
     parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]
     parts += [f"{words.count(counted.refused)} with an error status"] if counted.refused and not codes else []
-    text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
+    whole = words.several(counted.requests, "response" if seen is Cause.REFUSED else "request")
+    text = f"{share} of {whole} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
     first = " ".join(map(str, step.frames["failures"].get("first", ())))
