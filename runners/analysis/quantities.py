@@ -189,12 +189,6 @@ def value_of(step: Step, quantity: Quantity) -> float:
     return facts.cpu_us(step) if quantity.name == CPU else math.nan
 
 
-def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return the smallest difference of the logarithms of both sides' values that histogram and unit can resolve."""
-    least = float(min(left.mean(), right.mean()))
-    return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
-
-
 def welch(
     quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
 ) -> Row:
