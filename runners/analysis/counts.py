@@ -63,8 +63,7 @@ def achieved_share(step: Step) -> float:
 def per_second(step: Step) -> pd.DataFrame:
     """Return the `intervals` rows of a step's responses, one for each second in order, without a partial last one."""
     rows = step.frames["intervals"]
-    rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
-    rows = rows[rows["count"] > 0]
+    rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
         rows = rows.iloc[:-1]
     return rows.reset_index(drop=True)

@@ -50,8 +50,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 def quotable(step: Step) -> bool:
     """Return whether a step has percentiles and all of them may be quoted."""
-    latencies = may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL)
-    return latencies and not step.frames["percentiles"].empty
+    return may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL) and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:

@@ -267,9 +267,8 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     if not words.known(met_rps):
         rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         if missed:  # the further the lowest one missed, the lower
-            refuting, least_rps = search.refuting, min(missed)
-            lowest = refuting if refuting is not None and refuting.rps == least_rps else None
-            far = lowest is not None and lowest.bounds(search.objective)[0] > math.log(FAR)
+            least_rps, step = min(missed), search.refuting
+            far = step is not None and step.rps == least_rps and step.bounds(search.objective)[0] > math.log(FAR)
             rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
         return _rounded(rps) if search.low_rps <= rps < math.inf else None
     if short.late or top_rps in lost:

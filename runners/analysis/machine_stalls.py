@@ -30,8 +30,7 @@ DISK_SHARE = 0.05
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
     """Return the stalls except those in or next to an `activity` sample (see readers.activity) with a busy disk."""
-    disk = activity[activity["kind"] == "disk"]
-    disk = disk[disk["busy_ms"] >= DISK_SHARE * 1000 * disk["length_s"]]
+    disk = activity[(activity["kind"] == "disk") & (activity["busy_ms"] >= DISK_SHARE * 1000 * activity["length_s"])]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
     own = np.zeros(len(stalls), dtype=np.bool_)
     for at_s, length_s in zip(disk["t_s"], disk["length_s"], strict=True):

@@ -214,8 +214,7 @@ def _gains(rows: Floats) -> Floats:
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
-    gains: Floats = away**2 * count / (left * (count - left))
-    return gains
+    return np.asarray(away**2 * count / (left * (count - left)))
 
 
 @dataclass(frozen=True, slots=True)

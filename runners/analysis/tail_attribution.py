@@ -164,8 +164,7 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
     def share(chosen: npt.NDArray[np.int64]) -> Floats:
         scattered = whole_ms - excess.sum()
         part = (credit * excess)[chosen].sum(axis=-1) / (excess[chosen].sum(axis=-1) + scattered)
-        corrected: Floats = np.clip((part - chance) / (1 - chance) if chance < 1 else part * 0, 0, 1)
-        return corrected
+        return np.asarray(np.clip((part - chance) / (1 - chance) if chance < 1 else part * 0, 0, 1))
 
     value = float(share(np.arange(len(excess))))
     if len(excess) < FEWEST_SPIKES:
