@@ -17,6 +17,7 @@ from runners.analysis.counts import errors as errors
 from runners.analysis.counts import number as number
 from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
+from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
 from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level, only_late
 from runners.analysis.validity import fell_short as fell_short

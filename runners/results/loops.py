@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runners.analysis import counts, facts
+from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.audit.rules.draws import integers
 from runners.readers.run import Run, Step
@@ -220,7 +220,7 @@ def waits_idle(results: Results) -> Answer | None:
     for step in results.run.find(kind=KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)
         clean = find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
-        if samples and clean and clean[0].waits and math.isfinite(cores := counts.server_cores(clean[0].step)):
+        if samples and clean and clean[0].waits and math.isfinite(cores := facts.server_cores(clean[0].step)):
             measures.append(Measure(f"busy ({clean[0].title})", cores, Unit.CORES))
             steps.append(step)
     return Answer.by(steps, Basis.PROFILES, False, *measures, figure="where") if steps else None
