@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from runners.analysis import steady_state
 from runners.analysis.intervals import Bounded, difference, expected_hits
 from runners.analysis.steady_state import steadiness
 from runners.audit.rules.timing import fitted_line
@@ -110,10 +109,9 @@ def test_what_is_known_on_one_side_tells_the_sign_of_a_difference() -> None:
     assert open_above.apart_from(Bounded(2, 1, 2.5)) and not open_above.apart_from(Bounded(5, 4, 6))
 
 
-def test_steady_from_the_second_where_the_planted_warm_up_ends() -> None:
+def test_a_load_is_steady_after_a_planted_warm_up() -> None:
     warm = [200, 170, 140, 120, 100, 101, 99, 100, 101, 100, 99, 100, 101, 100]
     assert steadiness(step_of([{"p50_us": value} for value in warm])).steady
-    assert 1 <= steady_state.steady_from(np.log(warm), steady_state.DRIFT) <= 4
     assert steadiness(step_of([{"p50_us": 100.0}] * 14)).steady
 
 
