@@ -213,7 +213,7 @@ class Interleaved:
     incomplete block design); 0: all. `primary`: the quantity that decides; `margin`: the relative change that would
     matter; with `until` the block ends when `primary` is decided. `solo`, `loops`: each server is also loaded alone, at
     the rate and in closed loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose
-    rate or probes give the rate. Raises PlanError for treatments that can't be compared.
+    rate or probes give the rate.
     """
 
     name: str
@@ -237,12 +237,6 @@ class Interleaved:
     cold: tuple[str, ...] = ()
     like: FixedRate | None = None
     questions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        names = [treatment.name for treatment in self.treatments]
-        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
-            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
-            raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
 
     @property
     def ordered(self) -> tuple[Setting, ...]:
