@@ -10,14 +10,11 @@ from runners.design.session import (
     ALONE,
     FLOOR,
     LOAD,
-    OUTAGE,
     PAIRED,
     PROBE,
     SHARED,
     SOLO,
-    STALL,
     Fault,
-    KillNode,
     Member,
     Session,
     SharedSession,
@@ -157,9 +154,7 @@ class FaultInjection:
 
     @property
     def role(self) -> str:
-        if any(isinstance(fault, KillNode) for fault in self.faults):
-            return OUTAGE
-        return STALL if self.faults else PAIRED
+        return self.faults[0].role if self.faults else PAIRED
 
     def warm_up(self) -> Session:
         return self._session(self._warming)
@@ -184,8 +179,7 @@ class FaultInjection:
     def _load(self, generator: str, rate: Rate, number: int = 0) -> Trial:
         paced = None if generator in self.without_rate else rate
         shape = self.shape if paced else replace(self.shape, warmup_s=0.0)
-        faulty = {STALL: "frozen server", OUTAGE: "a node killed"}
-        sender, what = generator or self.treatment.name, f"round {number}" if number else faulty[self.role]
+        sender, what = generator or self.treatment.name, f"round {number}" if number else self.faults[0].label
         name = step_name(self.role, sender, *([f"r{number}"] if number else ()))
         return Trial(
             name, self.role, self.workload, paced, shape, label=f"{sender}, {what}", generator=generator,

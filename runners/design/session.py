@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
@@ -54,6 +54,8 @@ def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
 class Freeze:
     """A fault: the server is frozen for `length_s`, from second `at_s` of the recorded window on."""
 
+    role: ClassVar[str] = STALL
+    label: ClassVar[str] = "frozen server"
     at_s: float
     length_s: float
 
@@ -62,6 +64,8 @@ class Freeze:
 class KillNode:
     """A fault: node `node` (from 1) is killed and later started again, at seconds of the recorded window."""
 
+    role: ClassVar[str] = OUTAGE
+    label: ClassVar[str] = "a node killed"
     node: int
     at_s: float
     restart_at_s: float

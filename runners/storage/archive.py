@@ -4,8 +4,6 @@ steps.archive has the record, the frames and the console of every step, in the f
 describes; each of its steps is a `StepFolder` without raw files.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil
@@ -32,7 +30,7 @@ class Content:
     """The content of one step in an archive: its record, its frames and its generator's console output."""
 
     meta: dict[str, Any]
-    frames: Mapping[str, pd.DataFrame]
+    frames: Mapping[str, "pd.DataFrame"]
     console: str | None
 
 
@@ -54,11 +52,11 @@ class Archive:
     metas: dict[str, dict[str, Any]]
     parts: dict[str, Part] = field(repr=False, compare=False)
     texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)
-    _frames: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)
+    _frames: dict[str, "dict[str, pd.DataFrame]"] = field(default_factory=dict, repr=False, compare=False)
     _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def at(run: Path) -> Archive | None:
+    def at(run: Path) -> "Archive | None":
         """Return a run folder's archive; None if its steps have folders. Raises StoreError for a damaged archive."""
         try:
             changed_ns = steps_file(run).stat().st_mtime_ns
@@ -66,16 +64,16 @@ class Archive:
             return None
         return _opened(run, changed_ns)
 
-    def step(self, name: str) -> ArchivedStep:
+    def step(self, name: str) -> "ArchivedStep":
         return ArchivedStep(self.path / "steps" / name, self)
 
-    def frames(self, name: str) -> dict[str, pd.DataFrame]:
+    def frames(self, name: str) -> "dict[str, pd.DataFrame]":
         """Return the frame `name` of each step, by the step's name; steps without a row are left out."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]
 
-    def _by_step(self, part: Part) -> dict[str, pd.DataFrame]:
+    def _by_step(self, part: Part) -> "dict[str, pd.DataFrame]":
         from runners.storage.columns import unpack, unpacked_texts
 
         for about in part.columns:
@@ -107,7 +105,7 @@ class ArchivedStep(StepFolder):
     def read_meta(self) -> dict[str, Any]:
         return dict(self.archive.metas[self.name])
 
-    def read_frame(self, name: str) -> pd.DataFrame | None:
+    def read_frame(self, name: str) -> "pd.DataFrame | None":
         frame = self.archive.frames(name).get(self.name)
         return None if frame is None else frame.copy(deep=False)
 
