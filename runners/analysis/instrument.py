@@ -15,7 +15,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded, student_reach
+from runners.analysis.intervals import Bounded, Floats, student_reach
 from runners.audit.rules.timing import TimerFit, fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
@@ -155,30 +155,21 @@ LONG_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Freeze:
-    """One freeze of a server, in seconds: its part within the recorded window, and its part within the load."""
-
-    length_s: float
-    longest_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Stall:
     """The latencies that one generator read of a server that was frozen; `rate_rps` is NaN in closed loop."""
 
     tool: str
     rate_rps: float
-    freezes: tuple[Freeze, ...]
-    waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
-    counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
+    freezes: tuple[tuple[float, float], ...]  # the seconds of each within the recorded window, and within the load
+    waits_s: Floats  # ascending edges …
+    counts: Floats  # … and how many requests took longer than each
     max_us: float
     requests: float
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
         """Return how many requests wait longer than `wait_s` by the schedule; NaN in closed loop."""
-        due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
-        return self.rate_rps * sum(due_s)
+        return self.rate_rps * sum(min(length_s, max(0.0, all_s - wait_s)) for length_s, all_s in self.freezes)
 
     def counted_above(self, wait_s: float) -> float:
         """Return how many requests took longer than `wait_s`, interpolated in the spectrum; NaN without a spectrum."""
@@ -188,7 +179,7 @@ class Stall:
 
     @property
     def long_s(self) -> float:
-        return LONG_SHARE * min((freeze.length_s for freeze in self.freezes), default=math.nan)
+        return LONG_SHARE * min(length_s for length_s, _ in self.freezes)
 
     @property
     def seen_share(self) -> float:
@@ -198,7 +189,7 @@ class Stall:
 
     @property
     def longest_s(self) -> float:
-        return max((freeze.longest_s for freeze in self.freezes), default=math.nan)
+        return max(all_s for _, all_s in self.freezes)
 
 
 def stall(step: Step) -> Stall | None:
@@ -214,7 +205,7 @@ def stall(step: Step) -> Stall | None:
     freezes = []
     for freeze in step.record.freezes:
         at_s, whole_s = (freeze.start_unix_us - window.start_unix_us) / 1e6, freeze.length_us / 1e6
-        freezes.append(Freeze(min(whole_s, length_s - at_s), min(whole_s, until_s - at_s)))
+        freezes.append((min(whole_s, length_s - at_s), min(whole_s, until_s - at_s)))
     total = float(rows["total_count"].max()) if len(rows) else math.nan
     return Stall(
         facts.tool(step), facts.offered_rps(step), tuple(freezes), rows["value_us"].to_numpy(float) / 1e6,
