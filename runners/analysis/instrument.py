@@ -15,7 +15,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded, Floats, student_reach
+from runners.analysis.intervals import Bounded, student_reach
 from runners.audit.rules.timing import TimerFit, fitted_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
@@ -161,8 +161,8 @@ class Stall:
     tool: str
     rate_rps: float
     freezes: tuple[tuple[float, float], ...]  # the seconds of each within the recorded window, and within the load
-    waits_s: Floats  # ascending edges …
-    counts: Floats  # … and how many requests took longer than each
+    waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
+    counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
     max_us: float
     requests: float
     censored: float
