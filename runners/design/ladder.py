@@ -8,7 +8,6 @@ from runners.design.load import Rate, Shape, Size, Workload
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.design.session import (
-    AROUND_A_RATE_STEP_S,
     PROBE,
     PROFILED_RATE_STEP,
     RATE_STEP,
@@ -158,7 +157,7 @@ class KneeSearch:
 
     @property
     def batch_s(self) -> float:
-        return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
+        return self.session(self.server, 1, (1.0,) * BATCH, 1.0).planned_s
 
     @property
     def confirm_s(self) -> float:
