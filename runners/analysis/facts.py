@@ -29,7 +29,7 @@ from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
 #: The names in reports of all engines, and of some settings of an engine.
-ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
+ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",

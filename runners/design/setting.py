@@ -9,24 +9,15 @@ from typing import Self
 from runners.errors import PlanError
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """A store that the server can run on: its name for `--engine`, its label and its colour in reports."""
-
-    name: str
-    label: str
-    colour: str
-
-
-_ENGINES = (
-    Engine("rocksdb", "RocksDB", "#0072B2"),
-    Engine("lsm", "LSM", "#D55E00"),
-    Engine("leveldb", "LevelDB", "#CC79A7"),
-    Engine("files", "files", "#E69F00"),
-    Engine("memory", "memory", "#009E73"),
-    Engine("noop", "noop", "#8c959f"),
-)
-ENGINES = {engine.name: engine for engine in _ENGINES}
+#: The stores that the server can run on, by their names for `--engine`: label and colour in reports.
+ENGINES = {
+    "rocksdb": ("RocksDB", "#0072B2"),
+    "lsm": ("LSM", "#D55E00"),
+    "leveldb": ("LevelDB", "#CC79A7"),
+    "files": ("files", "#E69F00"),
+    "memory": ("memory", "#009E73"),
+    "noop": ("noop", "#8c959f"),
+}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
