@@ -163,23 +163,18 @@ class ChangeLimit:
 
 #: A comparison always fails if it shows that a larger share of the requests to the treatment fails.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
-_UNTIL_FORM = f"p50+-2% (of {', '.join(PRIMARIES)})"
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """The primary quantity whose precision ends a comparison, and the margin within which two values are the same."""
+def read_until(text: str) -> tuple[str, float] | None:
+    """Read the quantity that ends a comparison and the margin of it that matters, from a text such as `p50+-2%`.
 
-    primary: str
-    margin: float
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """Read a text such as `p50+-2%`; None for an empty text. Raises PlanError if it can't be read."""
-        if not text:
-            return None
-        match = _UNTIL.fullmatch(_plain(text))
-        if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
-            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {_UNTIL_FORM}")
-        return cls(PRIMARIES[match[1]], float(match[2]) / 100)
+    None for an empty text. Raises PlanError if the text can't be read.
+    """
+    if not text:
+        return None
+    match = _UNTIL.fullmatch(_plain(text))
+    if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
+        remedy = f"write it like p50+-2% (of {', '.join(PRIMARIES)})"
+        raise PlanError(f"until {text!r}", "it can't be read", remedy)
+    return PRIMARIES[match[1]], float(match[2]) / 100

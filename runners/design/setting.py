@@ -8,7 +8,6 @@ from typing import Self
 
 from runners.errors import PlanError
 
-
 #: The stores that the server can run on, by their names for `--engine`: label and colour in reports.
 ENGINES = {
     "rocksdb": ("RocksDB", "#0072B2"),
