@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -80,14 +81,12 @@ class Archive:
             if (name := about["name"]) in self.texts and name not in self._texts:
                 self._texts[name] = unpacked_texts(self._read(*self.texts[name]))
         frame = unpack(part.columns, self._read(part.at, part.bytes), sum(part.rows), self._texts)
-        frames: dict[str, pd.DataFrame] = {}
-        begin = 0
         # the rows of a step follow each other: its part is a slice, which copies nothing
-        for name, rows in zip(self.metas, part.rows, strict=True):
-            if rows:
-                frames[name] = frame.iloc[begin : begin + rows].reset_index(drop=True)
-            begin += rows
-        return frames
+        return {
+            name: frame.iloc[end - rows : end].reset_index(drop=True)
+            for name, rows, end in zip(self.metas, part.rows, accumulate(part.rows), strict=True)
+            if rows
+        }
 
     def _read(self, at: int, length: int) -> bytes:
         with steps_file(self.path).open("rb") as file:
