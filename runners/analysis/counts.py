@@ -16,8 +16,6 @@ from runners.readers.run import Step
 from runners.readers.stacks import wilson
 
 RESPONSE, SERVICE = "response", "service"
-#: From this status on a response is an error.
-FIRST_ERROR_STATUS = 400
 #: Columns of the summary that count requests without a good response.
 ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
 
@@ -102,7 +100,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
     return {
         code: count
         for code, count in by_status(step).items()
-        if code.isdecimal() and int(code) >= FIRST_ERROR_STATUS and code not in expected
+        if code.isdecimal() and int(code) >= 400 and code not in expected
     }
 
 

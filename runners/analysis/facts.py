@@ -179,12 +179,9 @@ def line(step: Step) -> str:
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
 
-_WRITES = ("put", FILL)
-
-
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
     """Return the rate of the slowest closed loop of writes to the setting `subject`, else of the engine's last fill."""
-    loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(_WRITES)]
+    loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]
     return min((rps for step, rps in writes if step.record.treatment == subject), default=fills[-1] if fills else None)

@@ -111,7 +111,6 @@ def _drift(medians: Floats) -> float:
 
 
 SETTLED_CORES = 0.1  # a server that is warm compiles now and then too
-_END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
@@ -125,7 +124,7 @@ def compiling_cores(step: Step) -> float | None:
     activity = step.frames["activity"]
     jit = activity[activity["kind"] == "jit"]
     ends_s = jit["t_s"] + jit["length_s"]
-    last = jit[ends_s > ends_s.max() - _END_S]
+    last = jit[ends_s > ends_s.max() - 1.0]
     return float(last["busy_ms"].sum() / 1000 / last["length_s"].sum()) if len(jit) else None
 
 

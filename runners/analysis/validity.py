@@ -215,7 +215,6 @@ REMEDIES = {
     Cause.GENERATOR: "Give the generator more threads and cores, or offer less.",
     Cause.LATE: "Give the generator a core of its own, and run again on a quieter machine.",
 }
-_LAST_LINES = 3
 
 
 def why_not(step: Step) -> str:
@@ -224,7 +223,7 @@ def why_not(step: Step) -> str:
     if seen in FAILED:
         return _failed_text(step, seen)
     if seen is Cause.DEATH:
-        tail = [line.strip() for line in step.record.server_log_tail[-_LAST_LINES:] if line.strip()]
+        tail = [line.strip() for line in step.record.server_log_tail[-3:] if line.strip()]
         text = ", ".join(step.record.invalid_reasons) or "the server died under load"
         return f"{text}; its log ends: {' | '.join(tail)}" if tail else text
     fixed = {

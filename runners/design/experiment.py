@@ -18,7 +18,6 @@ from runners.design.target import shared_workload, target_of, targets_of, whole_
 from runners.errors import PlanError
 
 Value = str | int | float | bool
-ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ class Parameter:
             if not isinstance(value, str):
                 raise self._refusal(value, "it must be text")
             parts = [part.strip() for part in value.split(",")] if self.several else [value.strip()]
-            return self.default if parts == [ALL] and self.default == ",".join(self.choices) else ",".join(parts)
+            return self.default if parts == ["all"] and self.default == ",".join(self.choices) else ",".join(parts)
         if isinstance(value, bool):
             raise self._refusal(value, "it must be a number")
         try:

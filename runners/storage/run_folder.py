@@ -36,11 +36,9 @@ REFERENCE = ROOT / "data" / "reference"
 RUN_VARIABLE = "LAB_RUN"
 #: Environment variable with the folder of an interrupted run that the notebook is to resume.
 RESUME_VARIABLE = "LAB_RESUME"
-MANIFEST_SCHEMA = "run/1"
 #: A file that keeps room on the disk until the run ends, so that a run whose disk is full can still be closed.
 RESERVE = ".reserve"
 RESERVE_BYTES = 128 * 1024
-SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
@@ -80,7 +78,7 @@ class RunFolder:
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
         (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
-        about = {"schema": MANIFEST_SCHEMA, "run": run, "experiment": experiment, "size": size, "status": "running"}
+        about = {"schema": "run/1", "run": run, "experiment": experiment, "size": size, "status": "running"}
         folder.write_manifest({**about, "started_unix_s": now.timestamp(), **manifest})
         return folder
 
@@ -164,7 +162,7 @@ class RunFolder:
 
     def supersede(self, step: StepFolder) -> None:
         """Move a step that no longer counts into steps/superseded/."""
-        graveyard = self.steps_path / SUPERSEDED
+        graveyard = self.steps_path / "superseded"
         graveyard.mkdir(exist_ok=True)
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
