@@ -142,7 +142,6 @@ KINDS = {
     "log sync": ("log sync",),
     "slow file access": ("file force", "file write", "file read"),
 }
-STALLS = ("stall", "allocation stall")
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
 FEWEST_EVENT_MS = 1.0
 
@@ -182,7 +181,7 @@ def _stops(step: Step) -> Iterator[Cause]:
     ]
     yield cause(GC, _long(collections), stops=True)
     yield cause(SAFEPOINT, _long(others), stops=True)
-    yield cause(STALL, _long(_spans(events[events["kind"].isin(STALLS)])), stops=True)
+    yield cause(STALL, _long(_spans(events[events["kind"].isin(("stall", "allocation stall"))])), stops=True)
 
 
 def _contention(step: Step) -> Iterator[Cause]:

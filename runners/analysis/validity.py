@@ -64,10 +64,6 @@ _ENDED = {
 }  # fmt: skip
 #: Causes by which more than MOST_FAILED of the requests failed.
 FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
-#: Causes that are the machine's: a load that has one is worth another try.
-OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
-#: Causes that would remain on a quieter machine.
-_OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
 #: Causes by which a load is not as it was planned, apart from the machine.
 NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
@@ -181,9 +177,11 @@ def succeeded(step: Step) -> bool:
 def worth_another_try(step: Step) -> bool:
     """Return whether the machine disturbed a load, so that it is worth measuring once more."""
     seen = cause(step)
-    if seen is Cause.NO_RESPONSE:  # and no failure: the cores may have stalled longer than so short a load lasts
+    # no response and no failure: the cores may have stalled longer than so short a load lasts
+    if seen in (Cause.NO_RESPONSE, Cause.DISTURBED, Cause.HELD_UP, Cause.LATE):
         return True
-    return seen in OF_THE_MACHINE or (seen not in _OF_THE_SERVER and busy_elsewhere(step) and not unusable(step))
+    # another protocol and refusals would remain on a quieter machine
+    return seen not in (Cause.PROTOCOL, Cause.REFUSED) and busy_elsewhere(step) and not unusable(step)
 
 
 NOT_KEPT_UP = "the generator did not keep up with its own schedule"

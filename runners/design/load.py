@@ -6,7 +6,6 @@ from pathlib import Path
 
 from runners.errors import PlanError
 
-FILL_VALUE_BYTES = 120
 #: Writes per second that a plan expects of a store until the run has measured them; only for the progress.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
@@ -28,7 +27,7 @@ class Workload:
     published: str | None = None
     published_rate_rps: float | None = None
     filled_keys: int = 0
-    filled_value_bytes: int = FILL_VALUE_BYTES
+    filled_value_bytes: int = 120
     arguments: tuple[str, ...] = ()
     published_rates: tuple[str, ...] = ()
     rewrites: int = 0
