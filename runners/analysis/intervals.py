@@ -80,10 +80,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b for independent a and b, its interval by the method of variance estimates recovery (NaN if unknown).
-
-    G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
-    """
+    """Return a - b for independent a and b, its interval by MOVER (G. Zou, A. Donner, 2008, Stat. Med. 27), or NaN."""
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)

@@ -182,10 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure, by logarithms; None with fewer than FEWEST_RUNS figures.
-
-    G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
-    """
+    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), if they suffice."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
