@@ -304,10 +304,8 @@ class Interleaved:
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
-        warm_s = min(MOST_WARM_S, self.size.probe_s)
-        return SharedSession(
-            number, in_random_order(members, self.seed, number), load, warm_s, seed, self.slice_s, reference
-        )
+        order, warm_s = in_random_order(members, self.seed, number), min(MOST_WARM_S, self.size.probe_s)
+        return SharedSession(number, order, load, warm_s, seed, self.slice_s, reference)
 
     def within(self, minutes: float) -> Self:
         """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""

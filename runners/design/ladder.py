@@ -92,10 +92,8 @@ class WarmServer:
     def closed_loop(self, shape: Shape) -> Session:
         """Return the session of a short closed loop on the warm server: the most that its connections achieve."""
         first = self._closed(shape)
-        own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
-        return self.session(
-            replace(first, name=step_name(first.name, "warm"), shape=replace(first.shape, duration_s=own_s))
-        )
+        own = replace(first.shape, duration_s=min(CLOSED_S, first.shape.duration_s or CLOSED_S))
+        return self.session(replace(first, name=step_name(first.name, "warm"), shape=own))
 
     def session(self, trial: Trial) -> Session:
         """Return the session of a trial on this server, which is warmed first."""

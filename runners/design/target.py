@@ -101,15 +101,13 @@ class TargetFile:
         def filled(text: str) -> str:
             return text.replace(PORT, str(port)).replace(description.DATA, str(data)).replace(HOST, listen)
 
-        target = self.target
+        target, url = self.target, filled(self.target.url)
         environment = {
             name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
         }
         command = None if target.command is None else tuple(map(filled, target.command))
         fill = target.fill and msgspec.structs.replace(target.fill, command=tuple(map(filled, target.fill.command)))
-        placed = msgspec.structs.replace(
-            target, command=command, environment=environment, url=filled(target.url), fill=fill
-        )
+        placed = msgspec.structs.replace(target, command=command, environment=environment, url=url, fill=fill)
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
