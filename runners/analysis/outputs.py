@@ -153,11 +153,10 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
         why_not |= {words.level(level): _level_refused(level, a, b) for level in levels}
     kept = {name: level for name, level in figures.items() if not why_not[name]}
     rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
+    reports = {"A": [output.report for output in a], "B": [output.report for output in b]}
     failed = {
-        side: tuple(
-            (output.report.requests or 0, output.report.errors if output.report.requests else 0) for output in outputs
-        )
-        for side, outputs in (("A", a), ("B", b))
+        side: tuple((report.requests or 0, report.errors if report.requests else 0) for report in own)
+        for side, own in reports.items()
     }
     return Comparison(
         name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,

@@ -145,9 +145,8 @@ def compare(
     there = [index for index in range(len(treatments)) if index != base and known[:, index].any()]
     count = {index: int(known[:, index].sum()) for index in there}
     changes, inverse, between = _fitted(logs, known, there)
-    within = float(
-        np.mean([kept[row].variance(index, base) for row in range(len(kept)) for index in there if known[row, index]])
-    )
+    own = [start.variance(index, base) for start, row in zip(kept, known, strict=True) for index in there if row[index]]
+    within = float(np.mean(own))
     freedom = int(known.sum()) - len(kept) - len(there)
     variances = {  # by the requests, and by the starts: NaN if it is unknown
         index: max(filter(math.isfinite, (within / count[index], between * inverse[place, place])), default=math.nan)
@@ -171,13 +170,9 @@ def compare(
         return Effect(treatments[index], bounded, side, needed)
 
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
-    own = treatments.index(control) if control is not None else -1
-    return Effects(
-        len(kept),
-        tuple(effect(index, shared) for index in others),
-        effect(own, critical_value(1, freedom, alpha)) if own in there else None,
-        share,
-    )
+    place = treatments.index(control) if control is not None else -1
+    of_control = effect(place, critical_value(1, freedom, alpha)) if place in there else None
+    return Effects(len(kept), tuple(effect(index, shared) for index in others), of_control, share)
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:

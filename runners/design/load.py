@@ -127,11 +127,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         if not 1 <= self.threads <= self.connections:
-            raise PlanError(
-                f"{self.connections} connections on {self.threads} threads",
-                "each thread needs a connection",
-                "give at least as many connections as threads",
-            )
+            thing = f"{self.connections} connections on {self.threads} threads"
+            raise PlanError(thing, "each thread needs a connection", "give at least as many connections as threads")
 
 
 @dataclass(frozen=True, slots=True)
