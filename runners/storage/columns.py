@@ -131,15 +131,13 @@ def _smallest(
         return len(compressed(_bytes(numbers, _width(numbers)), quick=True)) + len(list_of_values)
 
     def best(forms: Iterable[tuple[Column, Whole, bytes]], *changes: dict[str, Any]) -> tuple[Column, Whole, bytes]:
-        return min(
-            (
-                (replace(column, delta=delta, **change), codes, list_of_values)
-                for column, codes, list_of_values in forms
-                for change in changes
-                for delta in (False, True)
-            ),
-            key=size,
+        changed = (
+            (replace(column, delta=delta, **change), codes, list_of_values)
+            for column, codes, list_of_values in forms
+            for change in changes
+            for delta in (False, True)
         )
+        return min(changed, key=size)
 
     form = best(_forms(name, values, texts), {})
     column = form[0]
