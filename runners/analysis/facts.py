@@ -148,9 +148,6 @@ def tool(step: Step) -> str:
     return step.record.generator.tool
 
 
-SHOWN_LEVELS = (0.5, 0.99)
-
-
 def line(step: Step) -> str:
     """Return one line that describes a load: rates, percentiles, samples, errors, and why some may not be quoted."""
     name = title(step) + (" profiled" if step.profiled else "")
@@ -171,10 +168,10 @@ def line(step: Step) -> str:
     rates = f"{words.rate(achieved)} of {words.rate(offered)}"
     if fell_short(step):
         return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
-    values = {level: quoted(step, level) for level in SHOWN_LEVELS}
-    latencies = [f"{words.level(level)} {written(value)}" for level, value in values.items() if value is not None]
-    if (bound := at_most(step, SHOWN_LEVELS[-1])) is not None and values[SHOWN_LEVELS[-1]] is None:
-        latencies.append(f"{words.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
+    values = {"p50": quoted(step, 0.5), "p99": quoted(step, 0.99)}
+    latencies = [f"{level} {written(value)}" for level, value in values.items() if value is not None]
+    if (bound := at_most(step, 0.99)) is not None and values["p99"] is None:
+        latencies.append(f"p99 {written_at_most(bound)}, for {why_not(step)}")
     counted = f"{words.several(samples(step), 'sample')}, {words.several(sum(errors(step).values()), 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
