@@ -62,10 +62,10 @@ _ENDED = {
     Ended.UNREADABLE: Cause.UNREADABLE, Ended.SKIPPED: Cause.SKIPPED, Ended.INTERRUPTED: Cause.INTERRUPTED,
     Ended.DIED: Cause.DEATH,
 }  # fmt: skip
-#: Causes by which more than MOST_FAILED of the requests failed.
-FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
+#: Causes by which more than MOST_FAILED of the requests failed, in the order in which they are tested.
+FAILED = (Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED)
 #: Causes by which a load is not as it was planned, apart from the machine.
-NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
+NOT_AS_ASKED = (*FAILED, Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION)
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 #: Aspects that a load can't show for an offered rate that it did not achieve.
 _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
@@ -90,10 +90,7 @@ def cause(step: Step) -> Cause | None:
 def _failed(step: Step, most: float) -> Cause | None:
     """Return the way in which requests failed if more than the share `most` of them did, else None."""
     seen = failures(step)
-    kinds = {
-        Cause.PROTOCOL: seen.protocol, Cause.CONNECTION: seen.connection, Cause.TIME_OUT: seen.timed_out,
-        Cause.REFUSED: seen.refused,
-    }  # fmt: skip
+    kinds = dict(zip(FAILED, (seen.protocol, seen.connection, seen.timed_out, seen.refused), strict=True))
     if seen.share > most:
         over = (kind for kind, count in kinds.items() if count > most * seen.requests)
         return next(over, max(kinds, key=lambda kind: kinds[kind]))
