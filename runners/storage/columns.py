@@ -65,9 +65,9 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
     # texts first, for numbers are put together by them
     for name in sorted(frame.columns, key=lambda name: _kind(frame[str(name)]) != "str"):
         column, codes, values = _smallest(str(name), frame[name], texts, written)
-        data = _bytes(_ordered(column, codes, {name: codes for name, (_, codes) in written.items()}), column.width)
-        packed = compressed(data)
-        column = replace(column, bytes=len(packed), place=list(frame.columns).index(name))
+        numbers = _ordered(column, codes, {key: own for key, (_, own) in written.items()})
+        packed, width = compressed(_bytes(numbers, _width(numbers))), _width(numbers)
+        column = replace(column, width=width, bytes=len(packed), place=list(frame.columns).index(name))
         written[str(name)] = column, codes
         parts += [packed, values]
     return [msgspec.to_builtins(column) for column, _ in written.values()], b"".join(parts)
@@ -144,9 +144,7 @@ def _smallest(
     alike = [key for key, (other, _) in others.items() if other.coding == column.coding != BITS]
     groups = [key for key, (other, own) in others.items() if other.coding == TEXT and own.max(initial=0) <= GROUPS]
     form = best([form], {}, *({"base": key, "before": before} for key in alike for before in (False, True)))
-    column, codes, list_of_values = best([form], {}, *({"group": key} for key in groups))
-    width = _width(_ordered(column, codes, {key: own for key, (_, own) in others.items()}))
-    return replace(column, width=width), codes, list_of_values
+    return best([form], {}, *({"group": key} for key in groups))
 
 
 def _forms(name: str, values: pd.Series, texts: Mapping[str, Sequence[str]]) -> Iterable[tuple[Column, Whole, bytes]]:
