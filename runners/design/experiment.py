@@ -94,9 +94,8 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
     for name in given:
         if name not in known:
             raise PlanError(f"parameter {name!r}", "unknown", "valid ones:\n" + describe(parameters))
-    return {
-        name: parameter.parse(given[name]) if name in given else parameter.default for name, parameter in known.items()
-    }
+    defaults = {name: parameter.default for name, parameter in known.items()}
+    return defaults | {name: known[name].parse(value) for name, value in given.items()}
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
@@ -252,11 +251,8 @@ class Experiment:
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))
-        return tuple(
-            Shortfall(extent, workload, here[extent, workload], value)
-            for (extent, workload), value in there.items()
-            if (extent, workload) in here and here[extent, workload] < value
-        )
+        smaller = [key for key, value in there.items() if key in here and here[key] < value]
+        return tuple(Shortfall(*key, here[key], there[key]) for key in smaller)
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
         """Return the size for a run folder's name; `all` for an experiment that measures nothing."""
