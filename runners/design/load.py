@@ -56,7 +56,7 @@ class Workload:
     def filled_bytes(self) -> int:
         """Bytes of the filled keys, as digits, and of their values, without rewrites."""
         keys = self.filled_keys
-        digits = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # of the keys with a digit in each place
+        digits: int = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # keys with a digit in each place
         return digits + self.filled_keys * self.filled_value_bytes
 
 
