@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from runners import ROOT, report, words
-from runners.analysis import facts
+from runners.analysis import counts, facts
 from runners.design.load import SENTINEL
 from runners.design.session import ALONE, EVENTS, FLOOR, LOAD, LOOP, OUTAGE, PAIRED, RATE_STEP, ROUND, SOLO, STALL
 from runners.errors import PlanError
@@ -63,7 +63,7 @@ class Measured:
         rows = [
             {
                 "load": step.name, "percentile": level, "response_us": value.value,
-                "service_us": service.value if (service := facts.quoted(step, level, facts.SERVICE)) else float("nan"),
+                "service_us": service.value if (service := facts.quoted(step, level, counts.SERVICE)) else float("nan"),
                 "low": value.low, "high": value.high, "samples": facts.samples(step), "at_least": value.at_least,
             }
             for step in self.loads

@@ -3,8 +3,6 @@
 A quantity is compared only if at most 0.1 % of the responses of each side failed: a failed response is no fast one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

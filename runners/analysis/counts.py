@@ -1,7 +1,5 @@
 """Counts of a load: what it offered and achieved, and its failed requests (no response, or an unexpected status)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +15,7 @@ from runners.design.objective import MOST_FAILED
 from runners.readers.run import Step
 from runners.readers.stacks import wilson
 
-LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 RESPONSE, SERVICE = "response", "service"
-#: From this status on a response is an error.
-FIRST_ERROR_STATUS = 400
 #: Columns of the summary that count requests without a good response.
 ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts", "parse_errors")
 
@@ -66,8 +61,7 @@ def achieved_share(step: Step) -> float:
 def per_second(step: Step) -> pd.DataFrame:
     """Return the `intervals` rows of a step's responses, one for each second in order, without a partial last one."""
     rows = step.frames["intervals"]
-    rows = rows[rows["kind"] == RESPONSE].sort_values("t_s")
-    rows = rows[rows["count"] > 0]
+    rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
         rows = rows.iloc[:-1]
     return rows.reset_index(drop=True)
@@ -96,8 +90,8 @@ class Failures:
 
 def by_status(step: Step) -> dict[str, int]:
     """Return the number of responses with each status code; empty if the generator does not record them."""
-    rows = step.frames.get("status", pd.DataFrame())
-    return {} if rows.empty else {str(code): int(n) for code, n in zip(rows["code"], rows["count"], strict=True)}
+    rows = step.frames["status"]
+    return {str(code): int(count) for code, count in zip(rows["code"], rows["count"], strict=True)}
 
 
 def refused_by_status(step: Step) -> dict[str, int]:
@@ -106,7 +100,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
     return {
         code: count
         for code, count in by_status(step).items()
-        if code.isdecimal() and int(code) >= FIRST_ERROR_STATUS and code not in expected
+        if code.isdecimal() and int(code) >= 400 and code not in expected
     }
 
 
@@ -141,8 +135,8 @@ def used_by_others(step: Step) -> tuple[float, float]:
 
 
 def _mean(step: Step, column: str) -> float:
-    telemetry = step.frames.get("telemetry")
-    return float(telemetry[column].mean()) if telemetry is not None and column in telemetry else math.nan
+    telemetry = step.frames["telemetry"]
+    return float(telemetry[column].mean()) if column in telemetry else math.nan
 
 
 #: The number of requests that ended, and how many of them failed.

@@ -1,7 +1,5 @@
 """Facts of a step: the latencies that may be quoted, the number of samples, a description in one line, the profile."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -11,9 +9,7 @@ import pandas as pd
 
 from runners import words
 from runners.analysis import intervals
-from runners.analysis.counts import LEAST_ACHIEVED as LEAST_ACHIEVED
 from runners.analysis.counts import RESPONSE as RESPONSE
-from runners.analysis.counts import SERVICE as SERVICE
 from runners.analysis.counts import achieved_rps as achieved_rps
 from runners.analysis.counts import achieved_share as achieved_share
 from runners.analysis.counts import cpu_us as cpu_us
@@ -23,17 +19,17 @@ from runners.analysis.counts import offered_rps as offered_rps
 from runners.analysis.counts import per_second as per_second
 from runners.analysis.counts import server_cores as server_cores
 from runners.analysis.intervals import Bounded
-from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level
+from runners.analysis.validity import FAILED, Aspect, Cause, cause, in_short, may_quote, may_quote_level, only_late
 from runners.analysis.validity import fell_short as fell_short
-from runners.analysis.validity import only_late as only_late
 from runners.analysis.validity import why_not as why_not
+from runners.design.objective import LEAST_ACHIEVED as LEAST_ACHIEVED
 from runners.design.session import FILL
 from runners.design.setting import ENGINES
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
 #: The names in reports of all engines, and of some settings of an engine.
-ENGINE_NAMES = {engine.name: engine.label for engine in ENGINES.values()} | {
+ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
@@ -55,8 +51,7 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 def quotable(step: Step) -> bool:
     """Return whether a step has percentiles and all of them may be quoted."""
-    latencies = may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL)
-    return latencies and not step.frames["percentiles"].empty
+    return may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL) and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
@@ -153,9 +148,6 @@ def tool(step: Step) -> str:
     return step.record.generator.tool
 
 
-SHOWN_LEVELS = (0.5, 0.99)
-
-
 def line(step: Step) -> str:
     """Return one line that describes a load: rates, percentiles, samples, errors, and why some may not be quoted."""
     name = title(step) + (" profiled" if step.profiled else "")
@@ -176,31 +168,20 @@ def line(step: Step) -> str:
     rates = f"{words.rate(achieved)} of {words.rate(offered)}"
     if fell_short(step):
         return f"{name}: {rates}, {why_not(step)}: its latency is the length of a queue and is not shown"
-    values = {level: quoted(step, level) for level in SHOWN_LEVELS}
-    latencies = [f"{words.level(level)} {written(value)}" for level, value in values.items() if value is not None]
-    if (bound := at_most(step, SHOWN_LEVELS[-1])) is not None and values[SHOWN_LEVELS[-1]] is None:
-        latencies.append(f"{words.level(SHOWN_LEVELS[-1])} {written_at_most(bound)}, for {why_not(step)}")
+    values = {"p50": quoted(step, 0.5), "p99": quoted(step, 0.99)}
+    latencies = [f"{level} {written(value)}" for level, value in values.items() if value is not None]
+    if (bound := at_most(step, 0.99)) is not None and values["p99"] is None:
+        latencies.append(f"p99 {written_at_most(bound)}, for {why_not(step)}")
     counted = f"{words.several(samples(step), 'sample')}, {words.several(sum(errors(step).values()), 'error')}"
     return f"{name}: {', '.join([rates, *latencies, counted])}"
 
 
-_WRITES = ("put", FILL)
-
-
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
     """Return the rate of the slowest closed loop of writes to the setting `subject`, else of the engine's last fill."""
-    own: list[float] = []
-    alike: float | None = None
-    for step in steps:
-        rps = achieved_rps(step)
-        kind, workload = step.record.role, step.record.workload
-        if step.record.offered_rps is not None or not workload.startswith(_WRITES) or not rps > 0:
-            continue
-        if step.record.treatment == subject:
-            own.append(rps)
-        if kind == FILL and step.record.engine == engine:
-            alike = rps
-    return min(own, default=alike)
+    loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
+    writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
+    fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]
+    return min((rps for step, rps in writes if step.record.treatment == subject), default=fills[-1] if fills else None)
 
 
 CPU = "cpu"
@@ -209,7 +190,7 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 def usable_profile(step: Step) -> bool:
     """Return whether a step has a profile and the profile may be quoted."""
-    return not step.frames["shares"].empty and may_quote(step, Aspect.PROFILE)
+    return not step.frames["shares"].empty and may_quote(step, Aspect.CPU)
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:

@@ -5,8 +5,6 @@ statistics that enclose it with 95 % (with fewer than six rounds: between the sm
 due every 1/R seconds while a server is frozen for F seconds wait F, F - 1/R, …: R * (F - x) of them longer than x.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -157,25 +155,12 @@ LONG_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Freeze:
-    """One freeze of a server: its begin, and its length within the recorded window, in seconds of this window.
-
-    `longest_s`: the wait of the first delayed request, at most until the load ends; `at_end`: the window ended first.
-    """
-
-    at_s: float
-    length_s: float
-    longest_s: float
-    at_end: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Stall:
     """The latencies that one generator read of a server that was frozen; `rate_rps` is NaN in closed loop."""
 
     tool: str
     rate_rps: float
-    freezes: tuple[Freeze, ...]
+    freezes: tuple[tuple[float, float], ...]  # the seconds of each within the recorded window, and within the load
     waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
     counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
     max_us: float
@@ -184,8 +169,7 @@ class Stall:
 
     def expected_above(self, wait_s: float) -> float:
         """Return how many requests wait longer than `wait_s` by the schedule; NaN in closed loop."""
-        due_s = (min(freeze.length_s, max(0.0, freeze.longest_s - wait_s)) for freeze in self.freezes)
-        return self.rate_rps * sum(due_s)
+        return self.rate_rps * sum(min(length_s, max(0.0, all_s - wait_s)) for length_s, all_s in self.freezes)
 
     def counted_above(self, wait_s: float) -> float:
         """Return how many requests took longer than `wait_s`, interpolated in the spectrum; NaN without a spectrum."""
@@ -195,7 +179,7 @@ class Stall:
 
     @property
     def long_s(self) -> float:
-        return LONG_SHARE * min((freeze.length_s for freeze in self.freezes), default=math.nan)
+        return LONG_SHARE * min(length_s for length_s, _ in self.freezes)
 
     @property
     def seen_share(self) -> float:
@@ -205,7 +189,7 @@ class Stall:
 
     @property
     def longest_s(self) -> float:
-        return max((freeze.longest_s for freeze in self.freezes), default=math.nan)
+        return max(all_s for _, all_s in self.freezes)
 
 
 def stall(step: Step) -> Stall | None:
@@ -221,9 +205,7 @@ def stall(step: Step) -> Stall | None:
     freezes = []
     for freeze in step.record.freezes:
         at_s, whole_s = (freeze.start_unix_us - window.start_unix_us) / 1e6, freeze.length_us / 1e6
-        beyond = at_s + whole_s > length_s
-        inside_s = length_s - at_s if beyond else whole_s
-        freezes.append(Freeze(at_s, inside_s, min(whole_s, until_s - at_s) if beyond else whole_s, beyond))
+        freezes.append((min(whole_s, length_s - at_s), min(whole_s, until_s - at_s)))
     total = float(rows["total_count"].max()) if len(rows) else math.nan
     return Stall(
         facts.tool(step), facts.offered_rps(step), tuple(freezes), rows["value_us"].to_numpy(float) / 1e6,
@@ -270,7 +252,7 @@ def kept_up_below(step: Step, level: float) -> float | None:
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
-def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
+def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     """Return whether a late generator, or the load's own floor, may have made a percentile (0..1)."""
     if kept_up_below(load, level) is not None:
         return True
@@ -283,18 +265,12 @@ def _within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     return not (measured.low > least.high and measured.value - least.value > (resolution_us(floor, level) or 0.0))
 
 
-def unresolved(steps: Iterable[Step], load: Step, level: float) -> bool:
+def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
     """Return whether a late generator or the floor may have made a percentile (0..1), or the load lacks a floor."""
-    steps = tuple(steps)
-    if _within_instrument(steps, load, level):
+    if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))
     return needs_floor and own_floor(steps, load) is None
-
-
-def incomparable(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may not be compared. A median needs no floor: the added latency cancels."""
-    return (_within_instrument if level <= MEDIAN else unresolved)(steps, load, level)
 
 
 def _good(steps: Iterable[Step], kind: str) -> list[Step]:

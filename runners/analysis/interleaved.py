@@ -5,8 +5,6 @@ interleaved, response and service times come from the shared load, and throughpu
 alone in the same start. If slices are interleaved, the throughput of a server comes from the slices of that server.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +23,7 @@ from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
 from runners.analysis.steady_state import steadiness
 from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
-from runners.analysis.validity import kept_up_to
+from runners.analysis.validity import kept_up_to, only_late
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.design.session import ALONE, SHARED, SOLO
@@ -42,11 +40,8 @@ AT_LIMIT = 0.95
 @lru_cache(maxsize=4)
 def comparisons(run: Run) -> tuple[Comparison, ...]:
     """Return the comparisons of a run, in the order in which they were measured."""
-    blocks: dict[str, list[Step]] = {}
-    for step in run.steps:
-        about = step.record.interleaved
-        if step.kind in (SHARED, ALONE, SOLO) and about is not None:
-            blocks.setdefault(about.name, []).append(step)
+    loads = (step for step in run.steps if step.kind in (SHARED, ALONE, SOLO) and step.record.interleaved)
+    blocks = facts.grouped(loads, lambda step: step.record.interleaved and step.record.interleaved.name)
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
     compared = []
     for block in map(comparison, measured):
@@ -84,11 +79,11 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     left_out = {
         number: facts.why_not(step)
         for number, step in shared.items()
-        if not (facts.quotable(step) or facts.only_late(step) or (_in_slices(step) and step.valid))
+        if not (facts.quotable(step) or only_late(step) or (_in_slices(step) and step.valid))
     }
     # a start whose load of all is not there yet was interrupted
     used = {number: shared[number] for number in sorted(shared) if number not in left_out}
-    late = tuple(number for number, step in used.items() if facts.only_late(step))
+    late = tuple(number for number, step in used.items() if only_late(step))
     form = Form.SLICES if any(map(_in_slices, shared.values())) else Form.REQUESTS
     starts: dict[str, list[Start]] = defaultdict(list)
     without_stalls: list[float] = []
@@ -124,14 +119,13 @@ def comparison(steps: Sequence[Step]) -> Comparison:
             spilt = of_solo.effects
         over = _above(whole, names, about, quantity)
         for effect in effects.effects:
-            row = _row(quantity, about, effect, base_value, count[effect.treatment], effect in spilt)
+            row = _row(quantity, compared[0], effect, base_value, count[effect.treatment], effect in spilt)
             rows.append(_resolved(row, over, about))
         if effects.control is not None:
-            control.append(_row(quantity, about, effects.control, base_value, count[about.control]))
+            control.append(_row(quantity, compared[0], effects.control, base_value, count[about.control]))
         if about.reference:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
-        for index, name in enumerate(compared):
-            values[quantity, name] = tuple(np.exp(logs[:, index]).tolist())
+        values |= {(quantity, name): tuple(np.exp(logs[:, at]).tolist()) for at, name in enumerate(compared)}
     compiling_us = _compiling_us(list(used.values()))
     responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
@@ -252,11 +246,10 @@ def _in_slices(step: Step) -> bool:
 
 
 def _start_s(steps: Sequence[Step]) -> float:
-    """Return the median seconds from the begin of a start's first load to the end of its last one; NaN without any."""
-    ends: dict[int, list[int]] = defaultdict(list)
-    for step in steps:
-        ends[step.record.round or 0] += [step.record.started_unix_us, step.record.ended_unix_us]
-    return float(np.median([max(instants) - min(instants) for instants in ends.values()])) / 1e6 if ends else math.nan
+    """Return the median seconds from the begin of a start's first load to the end of its last one."""
+    starts = facts.grouped((step.record for step in steps), lambda record: record.round or 0).values()
+    spans_us = [max(load.ended_unix_us for load in own) - min(load.started_unix_us for load in own) for own in starts]
+    return float(np.median(spans_us)) / 1e6
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
@@ -290,7 +283,7 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
         CPU: per_request(lambda target: target.cpu_s and target.cpu_s - (target.background_cpu_s or 0.0), 1e6),
         BACKGROUND_CPU: per_request(lambda target: target.background_cpu_s, 1e6),
         ALL_CPU: per_request(lambda target: None if target.background_cpu_s is None else target.cpu_s, 1e6),
-        **{quantity: per_request(attrgetter(quantity)) for quantity in quantities.COUNTED},
+        **{quantity.name: per_request(attrgetter(quantity.name)) for quantity in quantities.COUNTED},
         THROUGHPUT: alone,
         quantities.MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
         quantities.DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
@@ -301,11 +294,8 @@ def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dic
     return starts
 
 
-def _row(
-    quantity: str, about: InterleavedRecord, effect: Effect, base_value: float, starts: int,
-    spill_over: bool = False,
-) -> Row:  # fmt: skip
-    change, base = effect.change, about.treatments[0]
+def _row(quantity: str, base: str, effect: Effect, base_value: float, starts: int, spill_over: bool = False) -> Row:
+    change = effect.change
     return Row(
         QUANTITIES[quantity], base, effect.treatment, 1 + change.value, 1 + change.low, 1 + change.high,
         effect.direction, base_value, base_value * (1 + change.value), starts, effect.starts_needed, spill_over,

@@ -6,8 +6,6 @@ is the design effect. Bounds are exact binomial ones (Clopper-Pearson) at the ef
 takes whole numbers only. Dependence over more than a fifth of the run is not seen.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -54,11 +52,11 @@ class Bounded:
         """The value, a share of 1, and its interval in words: 26.6 % (24.7-28.6)."""
         return words.percent_interval(self.value, self.low, self.high)
 
-    def less(self, amount: float) -> Bounded:
+    def less(self, amount: float) -> "Bounded":
         """Return the value and its bounds minus `amount`."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
-    def apart_from(self, other: Bounded) -> bool:
+    def apart_from(self, other: "Bounded") -> bool:
         """Return whether the two intervals are known to be disjoint."""
         return self.low > other.high or self.high < other.low
 
@@ -82,10 +80,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b for independent a and b, its interval by the method of variance estimates recovery (NaN if unknown).
-
-    G. Zou and A. Donner, 2008, *Construction of confidence limits about effect measures*, Statistics in Medicine 27.
-    """
+    """Return a - b for independent a and b, its interval by MOVER (G. Zou, A. Donner, 2008, Stat. Med. 27), or NaN."""
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
@@ -119,14 +114,15 @@ TAIL = (1 - CONFIDENCE) / 2
 MADE_BY = 0.5
 
 Counts = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Blocks:
     """Latencies by stretch of time: `counts[i, j]` requests took `values_us[j]` in the stretch from `t_s[i]` on."""
 
-    t_s: npt.NDArray[np.float64]
-    values_us: npt.NDArray[np.float64]
+    t_s: Floats
+    values_us: Floats
     counts: Counts
 
     @cached_property
@@ -159,8 +155,8 @@ class Blocks:
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
     """Return the response times of a step by stretch of time; None if no histograms were recorded."""
-    frame = step.frames.get("histograms")
-    if frame is None or frame.empty:
+    frame = step.frames["histograms"]
+    if frame.empty:
         return None
     times, rows = np.unique(frame["t_s"].to_numpy(float), return_inverse=True)
     values, columns = np.unique(frame["value_us"].to_numpy(float), return_inverse=True)
@@ -249,12 +245,8 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
     low, high = bounds(blocks, level)
-    return Bounded(
-        recorded.value,
-        min(low, recorded.low, recorded.value) if math.isfinite(low + recorded.low) else math.nan,
-        max(high, recorded.high, recorded.value) if math.isfinite(high + recorded.high) else math.nan,
-        recorded.at_least,
-    )
+    ends = np.min([low, recorded.low, recorded.value]), np.max([high, recorded.high, recorded.value])  # NaN if one is
+    return replace(recorded, low=float(ends[0]), high=float(ends[1]))
 
 
 def with_bounds(step: Step) -> Step:

@@ -6,8 +6,6 @@ an upper bound: with equal probability that of longer steps equals it, or lies b
 the rate of a closed loop over as many connections.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from runners import words
-from runners.analysis.knee_curve import Curve, at_least, curve, student_below
+from runners.analysis.knee_curve import Curve, curve, student_below
 from runners.analysis.rate_steps import DECIDED, RateStep, StepOutcome
 from runners.design.objective import Objective
 
@@ -136,9 +134,9 @@ class Search:
         return 0.95 * (self.confirm_s or self.objective.sustained_s)
 
     @cached_property
-    def short(self) -> list[RateStep]:
+    def short(self) -> tuple[RateStep, ...]:
         """The steps shorter than `long_s`; all steps if none is."""
-        return [step for step in self.steps if step.length_s < self.long_s] or list(self.steps)
+        return tuple(step for step in self.steps if step.length_s < self.long_s) or self.steps
 
     @cached_property
     def longer(self) -> list[RateStep]:
@@ -186,7 +184,7 @@ class Search:
         """The posterior of a lower bound of the knee if nothing else of it is known; otherwise the same as `curve`."""
         if not self.short or not self.knee.from_below:
             return self.curve
-        return self._sustained(at_least(self.short, self.objective))
+        return self._sustained(curve(tuple(step.as_read for step in self.short), self.objective))
 
     @cached_property
     def knee(self) -> Knee:
@@ -269,9 +267,8 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     if not words.known(met_rps):
         rps = min(_just_below(short, search.closed_loop_rps), BELOW_CLOSED * top_rps)
         if missed:  # the further the lowest one missed, the lower
-            refuting, least_rps = search.refuting, min(missed)
-            lowest = refuting if refuting is not None and refuting.rps == least_rps else None
-            far = lowest is not None and lowest.bounds(search.objective)[0] > math.log(FAR)
+            least_rps, step = min(missed), search.refuting
+            far = step is not None and step.rps == least_rps and step.bounds(search.objective)[0] > math.log(FAR)
             rps = (MUCH_LOWER if far else LOWER ** len(missed)) * least_rps
         return _rounded(rps) if search.low_rps <= rps < math.inf else None
     if short.late or top_rps in lost:
@@ -311,7 +308,7 @@ def estimate(
     ceiling_rps = min((rps for rps in late if rps > max([*met, *missed], default=0.0)), default=math.inf)
     if not met and not missed:
         return Knee(Kind.FAILED, nan, nan, nan, ceiling_rps=ceiling_rps)
-    knee = curve(steps, objective).knee
+    knee = curve(tuple(steps), objective).knee
     # a curve whose steps below mostly miss, or above mostly meet, has the wrong form: there is no knee between them
     missed_below = sum(rps < knee.low for rps in missed) > sum(rps < knee.low for rps in met)
     met_above = sum(rps > knee.high for rps in met) > sum(rps > knee.high for rps in missed)
@@ -323,7 +320,8 @@ def estimate(
     if not late and higher and max(met) * NEAR >= limits_rps[1]:
         return Knee(Kind.ABOVE, nan, max(met), nan, True, ceiling_rps)
     if higher and not lower:
-        ends = (max(met), knee.low, at_least(steps, objective).knee.low)
+        as_read = curve(tuple(step.as_read for step in steps), objective)
+        ends = (max(met), knee.low, as_read.knee.low)
         low_rps = min((rps for rps in ends if words.known(rps)), default=nan)
         kind = Kind.ABOVE if late else Kind.OPEN
         return Knee(kind, nan, low_rps, nan, False, ceiling_rps, late=bool(late))
@@ -362,7 +360,7 @@ def next_rates(
         low = max(step.rps for step in steps if step.outcome(objective) == StepOutcome.MET)
         high = low * math.sqrt(FURTHER)
     else:
-        posterior = curve(steps, objective)
+        posterior = curve(tuple(steps), objective)
         low, high = (math.log(posterior.quantile(share)) for share in NEXT)
         middle, half = (low + high) / 2, max(high - low, LEAST_SPAN) / 2
         low, high = math.exp(middle - half), math.exp(middle + half)

@@ -8,8 +8,6 @@ the median of k. Its interval, the central 98 %, covered the truth in at least 9
 (docs/method.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +19,10 @@ import numpy.typing as npt
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, Floats
 from runners.analysis.rate_steps import FURTHEST, RateStep
 from runners.design.objective import Objective
 
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FREEDOM = 4
@@ -72,7 +69,7 @@ class Curve:
         high = math.nan if math.log(high) > self.places[-1] - 2 * step else high
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
-    def with_drop(self, drop: float, lowest_rps: float) -> Curve:
+    def with_drop(self, drop: float, lowest_rps: float) -> "Curve":
         """Return the posterior of the knee or, equally likely, the knee times exp(-x); x exponential, mean `drop`."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
@@ -86,20 +83,9 @@ class Curve:
         return Curve(places[::-1], joint / joint.sum())
 
 
-def at_least(steps: Sequence[RateStep], objective: Objective) -> Curve:
-    """Return the posterior of a lower bound of the knee: the generator's lateness is counted as the server's."""
-    return curve([step.as_read for step in steps], objective)
-
-
-def curve(steps: Sequence[RateStep], objective: Objective) -> Curve:
-    """Compute the posterior of the knee. Raises ValueError without steps."""
-    return _curve(tuple(steps), objective)
-
-
 @lru_cache(maxsize=256)
-def _curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    if not steps:
-        raise ValueError("a knee needs steps")
+def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
+    """Compute the posterior of the knee from at least one step."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -156,11 +142,10 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
     """Return the likelihood of unspoilt steps: a density for an `exact` excess, else the probability of its bounds."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
-    if not exact.all():
-        of, between = expected[:, ~exact], ~exact
-        low = np.where(least[between] > -FURTHEST, least[between], -np.inf)[None, :, None]
-        high = np.where(most[between] < FURTHEST, most[between], np.inf)[None, :, None]
-        likelihood[:, between] = student_below((high - of) / scale) - student_below((low - of) / scale)
+    of, between = expected[:, ~exact], ~exact
+    low = np.where(least[between] > -FURTHEST, least[between], -np.inf)[None, :, None]
+    high = np.where(most[between] < FURTHEST, most[between], np.inf)[None, :, None]
+    likelihood[:, between] = student_below((high - of) / scale) - student_below((low - of) / scale)
     return likelihood
 
 
@@ -169,10 +154,9 @@ def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floa
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]
-    if not exact.all():
-        of, between = expected[:, ~exact], ~exact
-        high = np.where(most[between] < FURTHEST, most[between], end)[None, :, None]
-        likelihood[:, between] = np.clip(high - np.maximum(of, least[between][None, :, None]), 0.0, None)
+    of, between = expected[:, ~exact], ~exact
+    high = np.where(most[between] < FURTHEST, most[between], end)[None, :, None]
+    likelihood[:, between] = np.clip(high - np.maximum(of, least[between][None, :, None]), 0.0, None)
     return np.asarray(likelihood / (end - expected))
 
 

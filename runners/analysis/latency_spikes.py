@@ -6,17 +6,15 @@ longest response of that slice; spikes that touch are one spike. The excess of s
 this threshold. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from runners.analysis import machine_stalls
+from runners.analysis.intervals import Floats
 from runners.analysis.machine_stalls import SLICE_S
 from runners.readers.run import Step
 from runners.storage.schema import OWN_BACKGROUND
@@ -26,8 +24,8 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
-
-Floats = npt.NDArray[np.float64]
+#: Events as rows: (begin_s, end_s, capacity_ms).
+Spans = list[tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +60,11 @@ class Grid:
     counts: Floats
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1) of each slice in microseconds; NaN for a slice without responses."""
+        """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for a slice without any."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
         return np.where(total > 0, self.us[index] if len(self.us) else np.nan, np.nan)
-
-    def longest(self) -> Floats:
-        """Return the slowest response of each slice in microseconds; NaN for a slice without responses."""
-        return np.where(self.counts.sum(axis=1) > 0, (self.us * (self.counts > 0)).max(axis=1, initial=0), np.nan)
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
@@ -108,12 +102,9 @@ def find(slices: pd.DataFrame) -> Tail | None:
     threshold = usual + max(ROBUST_DEVIATIONS * sigma, LEAST_EXCESS * usual)
     slow = seen.counts * (seen.us > threshold)
     over = np.maximum(seen.us - threshold, 0) / 1000
-    longest = seen.longest()
-    spans = [
-        (k * seen.slice_s - longest[k] / 1e6, (k + 1) * seen.slice_s, k)
-        for k in range(len(p99))
-        if p99[k] > threshold  # never where it is NaN
-    ]
+    longest = seen.at(1.0)
+    above = np.flatnonzero(p99 > threshold).tolist()  # never where it is NaN
+    spans = [(k * seen.slice_s - longest[k] / 1e6, (k + 1) * seen.slice_s, k) for k in above]
     spikes = []
     for stretch in machine_stalls.joined(spans):
         members, end_s = [member for *_, member in stretch], max(end for _, end, _ in stretch)
@@ -144,16 +135,13 @@ SHARES = (
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),
 )
-#: Kinds of `events`: kind and name of the cause.
-KINDS = (
-    ("flush", "flush"),
-    ("compaction", "compaction"),
-    ("log sync", "log sync"),
-    ("file force", "slow file access"),
-    ("file write", "slow file access"),
-    ("file read", "slow file access"),
-)
-STALLS = ("stall", "allocation stall")
+#: Kinds of `events` by the name of the cause.
+KINDS = {
+    "flush": ("flush",),
+    "compaction": ("compaction",),
+    "log sync": ("log sync",),
+    "slow file access": ("file force", "file write", "file read"),
+}
 GC, SAFEPOINT, STALL = "GC pause", "other safepoint", "writers held back"
 FEWEST_EVENT_MS = 1.0
 
@@ -172,8 +160,8 @@ class Cause:
         return len(self.begin_s)
 
 
-def cause(name: str, events: list[tuple[float, float, float]], stops: bool = False) -> Cause:
-    """Return a cause from (begin_s, end_s, capacity_ms) rows."""
+def cause(name: str, events: Spans, stops: bool = False) -> Cause:
+    """Return a cause from its events."""
     rows = np.array(events, float).reshape(-1, 3)
     return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
 
@@ -193,14 +181,12 @@ def _stops(step: Step) -> Iterator[Cause]:
     ]
     yield cause(GC, _long(collections), stops=True)
     yield cause(SAFEPOINT, _long(others), stops=True)
-    yield cause(STALL, _long(_spans(events[events["kind"].isin(STALLS)])), stops=True)
+    yield cause(STALL, _long(_spans(events[events["kind"].isin(("stall", "allocation stall"))])), stops=True)
 
 
 def _contention(step: Step) -> Iterator[Cause]:
     events, activity, pauses = step.frames["events"], step.frames["activity"], step.frames["pauses"]
-    named: dict[str, list[tuple[float, float, float]]] = {}
-    for kind, name in KINDS:
-        named.setdefault(name, []).extend(_long(_spans(events[events["kind"] == kind])))
+    named = {name: _long(_spans(events[events["kind"].isin(kinds)])) for name, kinds in KINDS.items()}
     if machine_stalls.watched(step):  # it sees what the hypervisor takes too, and a hundred times as finely
         windows = machine_stalls.windows(machine_stalls.stalls_of(step))
         named[STALLED] = _long([(begin, end, (end - begin) * 1000) for begin, end in windows.tolist()])
@@ -223,12 +209,12 @@ def _contention(step: Step) -> Iterator[Cause]:
         yield cause(name, sorted(spans))
 
 
-def _spans(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
+def _spans(frame: pd.DataFrame) -> Spans:
     begin, length = frame["t_s"].to_numpy(float), frame["duration_ms"].to_numpy(float)
     return list(zip(begin.tolist(), (begin + length / 1000).tolist(), length.tolist(), strict=True))
 
 
-def _long(spans: list[tuple[float, float, float]]) -> list[tuple[float, float, float]]:
+def _long(spans: Spans) -> Spans:
     return [span for span in spans if span[2] >= FEWEST_EVENT_MS]
 
 
@@ -245,11 +231,9 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
     return table.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
 
 
-def _active(
-    rows: pd.DataFrame, share: float, but: list[tuple[float, float, float]], capacity: str = "busy_ms"
-) -> list[tuple[float, float, float]]:
+def _active(rows: pd.DataFrame, share: float, but: Spans, capacity: str = "busy_ms") -> Spans:
     """Return (begin_s, end_s, capacity_ms) of samples that use `share` of a core outside of `but`; neighbours join."""
-    stretches: list[tuple[float, float, float]] = []
+    stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length
         another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)

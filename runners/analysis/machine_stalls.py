@@ -5,8 +5,6 @@ utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. 
 13). Every tenth of a second that a window touches is dropped. Percentiles have the resolution of the slices, 6 %.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -29,13 +27,10 @@ SLICE_S = 0.1  # as response times are kept
 #: the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
 
-Windows = npt.NDArray[np.float64]
-
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
     """Return the stalls except those in or next to an `activity` sample (see readers.activity) with a busy disk."""
-    disk = activity[activity["kind"] == "disk"]
-    disk = disk[disk["busy_ms"] >= DISK_SHARE * 1000 * disk["length_s"]]
+    disk = activity[(activity["kind"] == "disk") & (activity["busy_ms"] >= DISK_SHARE * 1000 * activity["length_s"])]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
     own = np.zeros(len(stalls), dtype=np.bool_)
     for at_s, length_s in zip(disk["t_s"], disk["length_s"], strict=True):
@@ -62,13 +57,8 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
     return groups
 
 
-def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> Windows:
-    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of their queues.
-
-    Raises ValueError for a utilisation below 0, or of 1 and above.
-    """
-    if not 0 <= utilisation < 1:
-        raise ValueError(f"a queue drains at a utilisation from 0 to below 1, not at {utilisation}")
+def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
+    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of the queues."""
     stalls = _of_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
     widened: list[list[float]] = []
@@ -92,9 +82,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
     return kept
 
 
-def undisturbed(
-    stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float = MOST_UTILISATION
-) -> tuple[dict[float, float], float]:
+def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
     """Return a load's percentiles (us by level) in tenths of a second without stalls, and the share of time dropped."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
@@ -104,13 +92,11 @@ def undisturbed(
     return percentiles, float(gone.mean()) if len(gone) else 0.0
 
 
-def outside(
-    requests: pd.DataFrame, stalls: pd.DataFrame, utilisation: float = MOST_UTILISATION
-) -> tuple[pd.DataFrame, float]:
+def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame, float]:
     """Return requests whose responses came in tenths of a second without a stall, and the share of time left out."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
-    gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
+    gone = dropped(stalls, int(at.max(initial=-1)) + 1)
     return requests[~gone[at]], float(gone.mean()) if len(gone) else 0.0
 
 

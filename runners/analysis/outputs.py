@@ -5,8 +5,6 @@ The runs of a side are taken for independent: the interval is Welch's (see quant
 printed digits. With one run on a side the interval covers sampling alone, by order statistics, without a verdict.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,22 +108,21 @@ def _unknown(setting: Setting) -> list[str]:
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
     """Compare the loads that both sides have; settings in `despite` may differ. Raises PlanError if no loads match."""
-    unknown = [name for name in despite if name not in setting_of(a[0]) or name in NEVER]
-    if unknown:
-        known = ", ".join(name for name in setting_of(a[0]) if name not in NEVER)
-        raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", f"use one of {known}")
-    left, compared = list(_loads(b)), []
-    nearest: list[str] | None = None
+    known = [name for name in setting_of(a[0]) if name not in NEVER]
+    if unknown := [name for name in despite if name not in known]:
+        remedy = f"use one of {', '.join(known)}"
+        raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", remedy)
+    left, compared, apart = _loads(b), list[Compared](), list[list[str]]()
     for first in _loads(a):
-        apart = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
-        for names, second in sorted(apart, key=lambda pair: len(pair[0])):
-            nearest = names if nearest is None or len(names) < len(nearest) else nearest
+        pairs = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
+        for names, second in sorted(pairs, key=lambda pair: len(pair[0])):
+            apart.append(names)
             if set(names) <= set(despite):
                 left.remove(second)
                 compared.append(Compared(first, second, _compared(first, second, names)))
                 break
     if not compared:
-        raise _refusal(a[0], b[0], nearest or [])
+        raise _refusal(a[0], b[0], min(apart, key=len))
     return compared
 
 
@@ -156,11 +153,10 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
         why_not |= {words.level(level): _level_refused(level, a, b) for level in levels}
     kept = {name: level for name, level in figures.items() if not why_not[name]}
     rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
+    reports = {"A": [output.report for output in a], "B": [output.report for output in b]}
     failed = {
-        side: tuple(
-            (output.report.requests or 0, output.report.errors if output.report.requests else 0) for output in outputs
-        )
-        for side, outputs in (("A", a), ("B", b))
+        side: tuple((report.requests or 0, report.errors if report.requests else 0) for report in own)
+        for side, own in reports.items()
     }
     return Comparison(
         name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,

@@ -1,18 +1,14 @@
 """Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
 from scipy.stats import ttest_ind
 
 from runners import words
 from runners.analysis import facts
-from runners.analysis.intervals import Bounded, Direction, direction
+from runners.analysis.intervals import Bounded, Direction, Floats, direction
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
 from runners.readers.run import Step
@@ -25,15 +21,10 @@ WIDEST = 4.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity to compare, in us, rps, bytes or count; a percentile has a `level` (0..1).
-
-    `column`: the column of the `requests` frame of which a percentile is taken.
-    """
+    """A quantity to compare, in us, rps, bytes or count; a percentile (`level` 0..1) is of a `column` of `requests`."""
 
     name: str
     label: str
@@ -51,14 +42,12 @@ class Quantity:
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Counters of the kernel and the JVM per request, by their names in the record of a target.
-COUNTED = {
-    "allocated_bytes": Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
-    "voluntary_switches": Quantity("voluntary_switches", "voluntary context switches per request", "count"),
-    "forced_switches": Quantity("forced_switches", "involuntary context switches per request", "count"),
-    "read_write_calls": Quantity(
-        "read_write_calls", "read and write calls per request, without recv and send", "count"
-    ),
-}
+COUNTED = (
+    Quantity("allocated_bytes", "allocated bytes per request", "bytes"),
+    Quantity("voluntary_switches", "voluntary context switches per request", "count"),
+    Quantity("forced_switches", "involuntary context switches per request", "count"),
+    Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
+)
 #: The quantities of a load of one server.
 OF_LOADS = (
     Quantity("p50_us", "p50", "us", level=0.5),
@@ -78,7 +67,7 @@ QUANTITIES = {
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
         Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
         Quantity(ALL_CPU, "CPU per request (all threads)", "us"),
-        *COUNTED.values(),
+        *COUNTED,
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
     )
@@ -200,12 +189,6 @@ def value_of(step: Step, quantity: Quantity) -> float:
     return facts.cpu_us(step) if quantity.name == CPU else math.nan
 
 
-def resolution(quantity: Quantity, left: Floats, right: Floats) -> float:
-    """Return the smallest difference of the logarithms of both sides' values that histogram and unit can resolve."""
-    least = float(min(left.mean(), right.mean()))
-    return RESOLUTION + (LEAST_US / least if quantity.is_latency else 0.0)
-
-
 def welch(
     quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
 ) -> Row:
@@ -235,8 +218,7 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
         return None
-    more = starts + 1 if starts >= FEWEST_STARTS else starts
-    return max(FEWEST_STARTS, more, math.ceil(starts * (half / wanted) ** 2))
+    return max(FEWEST_STARTS, starts + 1, math.ceil(starts * (half / wanted) ** 2))
 
 
 def signed(share: float) -> str:

@@ -5,11 +5,10 @@ between the values that were read and the least that the disturbance allows. A l
 time outside of the machine's stalls, if at least half of the time is left.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -48,8 +47,8 @@ class RateStep:
     """One rate step: its offered rate, percentiles as (level, us), and the achieved and lost shares of that rate.
 
     A latency that is not known is infinite. `stalled`: share of the time in which a core stalled. `start`: number of
-    the server's fresh start. `least_us`, `achieved_most`: the best values that a generator on time could have read;
-    None if the generator was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
+    the server's fresh start. `best`: the step with the best values that a generator on time could have read; None if
+    the generator was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
     utilisation of at most `busy`: the queue of a busier one drains later.
     """
 
@@ -60,28 +59,20 @@ class RateStep:
     stalled: float = 0.0
     start: int = 1
     length_s: float = math.inf
-    least_us: tuple[tuple[float, float], ...] | None = None
-    achieved_most: float | None = None
+    best: "RateStep | None" = None
     calm_us: tuple[tuple[float, float], ...] = ()
     busy: float = 1.0
     name: str = ""
 
     @property
-    def as_read(self) -> RateStep:
+    def as_read(self) -> Self:
         """The step with the generator's lateness counted as the server's."""
-        return replace(self, least_us=None, achieved_most=None)
+        return replace(self, best=None)
 
     @property
-    def on_time(self) -> RateStep:
-        """The step with the best values that a generator on time could have read; the same step if it was on time."""
-        if self.least_us is None or self.achieved_most is None:
-            return self
-        return replace(self.as_read, latency_us=self.least_us, achieved=self.achieved_most)
-
-    @property
-    def undisturbed(self) -> RateStep:
+    def undisturbed(self) -> "RateStep":
         """The step with its best values without lateness and stalls; a stall delays a request by at most its length."""
-        least = self.on_time
+        least = self.best or self
         if not self.stalled:
             return least
         stalled_us = self.stalled * self.length_s * 1e6
@@ -101,7 +92,7 @@ class RateStep:
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
-        return StepOutcome.STALLED if self.on_time.excess(objective) > 0 else StepOutcome.GENERATOR
+        return StepOutcome.STALLED if (self.best or self).excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
         """Return a percentile (0..1) in us; if it was not kept the next higher one that was, or infinity."""
@@ -167,7 +158,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
     return Point(rate_step, outcome, step, samples, missed, late=not missed and kept_up(step) is False)
 
 
-def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
+def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
     """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests, or else of the whole load."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
@@ -176,7 +167,7 @@ def _short(row: pd.Series[float], objective: Objective, step: Step) -> Point:
     )  # fmt: skip
     if kept_up(step) is False and words.known(float(row["achieved_most"])):
         least = tuple((level, float(row[least_of(name)])) for level, name in LEVELS.items())
-        rate_step = replace(rate_step, least_us=least, achieved_most=float(row["achieved_most"]))
+        rate_step = replace(rate_step, best=replace(rate_step, latency_us=least, achieved=float(row["achieved_most"])))
     else:
         rate_step = _on_time(rate_step, step)
     return _judged(rate_step, objective, step, float(row["requests"]))
@@ -221,14 +212,11 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
     """Return the step with the best values possible on time: the values read, less the load's largest lateness."""
     if kept_up(step) is not False:
         return rate_step
-    latest_us = facts.number(step, "lag_max_us")
-    if not words.known(latest_us):
-        latest_us = LATE_MARGIN * facts.number(step, "lag_p99_us")
-    if not words.known(latest_us):
-        latest_us = math.inf
+    lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")
+    latest_us = next(filter(words.known, lateness_us), math.inf)
     least_us = tuple((level, max(0.0, us - latest_us) if us < math.inf else 0.0) for level, us in rate_step.latency_us)
     achieved_most = min(1.0, rate_step.achieved + latest_us / 1e6 / rate_step.length_s)
-    return replace(rate_step, least_us=least_us, achieved_most=achieved_most)
+    return replace(rate_step, best=replace(rate_step, latency_us=least_us, achieved=achieved_most))
 
 
 def refused_share(step: Step) -> float:

@@ -7,8 +7,6 @@ steady or ended with JIT compilation unfinished, and if the machine or a late ge
 loads of a side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from runners.analysis import counts, facts, quantities
+from runners.analysis import counts, facts
 from runners.analysis.comparison import FEWEST_RUNS, Comparison, Form, refuse_failing
 from runners.analysis.instrument import kept_up_below
 from runners.analysis.intervals import Direction, difference
-from runners.analysis.quantities import OF_LOADS, Reason, Refusal, Row, value_of
+from runners.analysis.quantities import ALPHA, LEAST_US, OF_LOADS, RESOLUTION, Reason, Refusal, Row, value_of, welch
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.readers.run import Run, Step
@@ -158,11 +156,10 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
         failed = {name: tuple(map(counts.of_step, steps)) for name, steps in sides}
         single = min(len(left), len(right)) < FEWEST_RUNS
         rows = _single(sides) if single else _repeated(sides, margin)
-        comparison = Comparison(
+        comparisons.append(Comparison(
             name=workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
             rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=workload,
-        )  # fmt: skip
-        comparisons.append(comparison)
+        ))  # fmt: skip
     return comparisons
 
 
@@ -189,8 +186,9 @@ def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
     values = [(q, [np.array([value_of(step, q) for step in steps]) for _, steps in sides]) for q in OF_LOADS]
     usable = [(quantity, a, b) for quantity, (a, b) in values if all(0 < value < math.inf for value in (*a, *b))]
     for quantity, a, b in usable:
-        blur, alpha = quantities.resolution(quantity, a, b), quantities.ALPHA / len(usable)
-        row = quantities.welch(quantity, names, np.log(a), np.log(b), alpha, margin, blur)
+        # the least difference of two logarithms that a histogram and its unit can resolve
+        blur = RESOLUTION + (LEAST_US / float(min(a.mean(), b.mean())) if quantity.is_latency else 0.0)
+        row = welch(quantity, names, np.log(a), np.log(b), ALPHA / len(usable), margin, blur)
         refused: tuple[Refusal, ...] = ()
         if quantity.level is None:
             cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]

@@ -8,20 +8,18 @@ shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 
 small changes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import ruptures
 from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 
 from runners import words
-from runners.analysis import facts, intervals
+from runners.analysis import facts
+from runners.analysis.intervals import Floats, student_reach
 from runners.readers.run import Step
 
 FEWEST_SECONDS = 5
@@ -34,18 +32,15 @@ MAD_TO_SIGMA = 1.4826
 SHORTEST, SPIKE = 2, 0.1  # seconds, and share of all seconds: a change that ends sooner is a latency spike
 JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The steadiness of a step: whether it is `steady` (None: too few seconds), and the second from which it is.
+    """The steadiness of a step: whether it is `steady` (None: too few seconds), by the medians of so many `seconds`.
 
     `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
     """
 
     steady: bool | None
-    from_s: float | None
     seconds: int
     drift: float | None
     changing: tuple[str, ...] = ()
@@ -57,16 +52,15 @@ def steadiness(step: Step) -> Steadiness:
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
     if count < FEWEST_SECONDS or not np.isfinite(medians).all():
-        return Steadiness(None, None, count, None)
-    drift, times = _drift(medians), seconds["t_s"].to_numpy(float)
-    signals = _signals(step, times, medians, seconds["completed"].to_numpy(float))
-    begins = {name: _steady_from(values, least) for name, (values, least) in signals.items()}
+        return Steadiness(None, count, None)
+    signals = _signals(step, seconds["t_s"].to_numpy(float), medians, seconds["completed"].to_numpy(float))
+    begins = {name: steady_from(values, least) for name, (values, least) in signals.items()}
     changing, latest = [name for name, begin in begins.items() if begin > count // 2], max(begins.values())
     rest = medians[latest:]
     if not changing and len(rest) >= FEWEST_SECONDS and abs(_drift(rest)) > DRIFT:
         p_value = float(kendalltau(np.arange(len(rest)), rest).pvalue)
         changing = [MEDIAN] if p_value < LEVEL else []  # NaN, of a constant series, is no trend
-    return Steadiness(not changing, None if changing else float(times[latest]), count, drift, tuple(changing))
+    return Steadiness(not changing, count, _drift(medians), tuple(changing))
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
@@ -74,10 +68,10 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
-    activity = step.frames.get("activity")
-    if activity is not None and (jit := activity["kind"] == "jit").any():
-        edges, rows = np.append(times, times[-1] + 1), activity[jit]
-        busy, _ = np.histogram(rows["t_s"], bins=edges, weights=rows["busy_ms"] / 1000)
+    activity = step.frames["activity"]
+    jit = activity[activity["kind"] == "jit"]
+    if len(jit):
+        busy, _ = np.histogram(jit["t_s"], bins=np.append(times, times[-1] + 1), weights=jit["busy_ms"] / 1000)
         signals["JIT compilation"] = busy.astype(float), JIT_BUSY_SHARE
     return signals
 
@@ -97,7 +91,7 @@ def _noise(values: Floats, least: float) -> float:
     return max(sigma, least / 2, 1e-9)
 
 
-def _steady_from(values: Floats, least: float) -> int:
+def steady_from(values: Floats, least: float) -> int:
     """Return the index from which on each stretch, short spikes aside, has the median of the second half."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
@@ -117,7 +111,6 @@ def _drift(medians: Floats) -> float:
 
 
 SETTLED_CORES = 0.1  # a server that is warm compiles now and then too
-_END_S = 1.0
 
 
 def not_warm(step: Step) -> bool:
@@ -128,16 +121,11 @@ def not_warm(step: Step) -> bool:
 
 def compiling_cores(step: Step) -> float | None:
     """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
-    activity = step.frames.get("activity")
-    if activity is None or activity.empty:
-        return None
-    jit = activity["kind"].to_numpy() == "jit"
-    if not jit.any():
-        return None
-    began_s, length_s, busy_ms = (activity[name].to_numpy()[jit] for name in ("t_s", "length_s", "busy_ms"))
-    ends_s = began_s + length_s
-    last = ends_s > ends_s.max() - _END_S
-    return float(busy_ms[last].sum() / 1000 / length_s[last].sum())
+    activity = step.frames["activity"]
+    jit = activity[activity["kind"] == "jit"]
+    ends_s = jit["t_s"] + jit["length_s"]
+    last = jit[ends_s > ends_s.max() - 1.0]
+    return float(last["busy_ms"].sum() / 1000 / last["length_s"].sum()) if len(jit) else None
 
 
 FEWEST_RUNS = 8  # with fewer, no permutation is rare enough
@@ -150,7 +138,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level before the run at `index`: medians before and after, their ratio (95 % interval), p-value."""
+    """A change of level before the run at `index`: medians before and after, and their ratio (95 % interval)."""
 
     index: int
     before: float
@@ -158,7 +146,6 @@ class Change:
     ratio: float
     low: float
     high: float
-    p_value: float
 
 
 def changes(values: Sequence[float] | Floats) -> list[Change]:
@@ -171,13 +158,12 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
     if not np.isfinite(logs).all():
         return []
     chance = np.random.default_rng(1)
-    edges: dict[int, float] = {}
-    parts = [(0, len(logs))]
+    edges, parts = list[int](), [(0, len(logs))]
     while parts:
         left, right = parts.pop()
         split, p_value = _best_split(logs[left:right], chance)
         if split is not None and p_value <= CHANGE_LEVEL:
-            edges[left + split] = p_value
+            edges.append(left + split)
             parts += [(left, left + split), (left + split, right)]
 
     def shift(before: Floats, after: Floats, axis: int = -1) -> Floats:
@@ -191,22 +177,19 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
             ends = bootstrap(sides, shift, n_resamples=BOOTSTRAPS, method="percentile", rng=chance).confidence_interval
             was, became = (float(np.exp(np.median(side))) for side in sides)
             ratio, low, high = (float(np.exp(end)) for end in (shift(*sides), ends.low, ends.high))
-            changes.append(Change(at, was, became, ratio, low, high, edges[at]))
+            changes.append(Change(at, was, became, ratio, low, high))
     return changes
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure, by logarithms; None with fewer than FEWEST_RUNS figures.
-
-    G. J. Hahn, 1969, *Factors for calculating two-sided prediction intervals*, J. of Quality Technology 1.
-    """
+    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
     if count < FEWEST_RUNS:
         return None
     middle = float(np.mean(level))
-    reach = intervals.student_reach(float(np.var(level, ddof=1)) * (1 + 1 / count), count - 1)
+    reach = student_reach(float(np.var(level, ddof=1)) * (1 + 1 / count), count - 1)
     return float(np.exp(middle - reach)), float(np.exp(middle + reach))
 
 
@@ -227,8 +210,7 @@ def _gains(rows: Floats) -> Floats:
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
-    gains: Floats = away**2 * count / (left * (count - left))
-    return gains
+    return np.asarray(away**2 * count / (left * (count - left)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). 
 no test if half of its long stops left a spike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,23 +14,12 @@ import numpy.typing as npt
 from scipy.stats import bootstrap
 
 from runners.analysis import facts, latency_spikes
-from runners.analysis.intervals import Bounded
+from runners.analysis.intervals import Bounded, Floats
 from runners.analysis.latency_spikes import Cause, Tail
 from runners.readers.run import Step, once_a_step
 
 #: A cause that is credited with less of the tail than this is not worth a sentence.
 LEAST_SHARE = 0.005
-
-
-@once_a_step
-def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
-    if not facts.quotable(step):
-        return None
-    tail = latency_spikes.find(step.frames["slices"])
-    return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
-
-
 TOLERANCE_S = 0.05
 LEAST_CREDIT = 0.25
 LEVEL = 0.05
@@ -44,16 +31,13 @@ VISIBLE_PART = 0.02
 RESAMPLES = 1000
 FEWEST_SPIKES = 5
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, its share of the excess beyond that by `chance`, the p-value, and whether it is believed (`named`)."""
+    """A cause, its share of the excess beyond that by chance, the p-value, and whether it is believed (`named`)."""
 
     cause: Cause
     share: Bounded
-    chance: float
     p: float
     named: bool
 
@@ -77,13 +61,21 @@ class Attribution:
         return max(0.0, 1.0 - sum(share.share.value for share in self.named))
 
 
+@once_a_step
+def attribution(step: Step) -> Attribution | None:
+    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
+    if not facts.quotable(step):
+        return None
+    tail = latency_spikes.find(step.frames["slices"])
+    return None if tail is None else attribute(tail, latency_spikes.causes_of(step))
+
+
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     """Return the share of every cause in the excess of a tail, and whether it is more than chance."""
     excess = np.array([spike.excess_ms for spike in tail.spikes])
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
     tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
-    traces = {cause.name: _traces(tail, cause) for cause in causes if cause.stops}
-    named = {name for name, (traced, visible) in traces.items() if visible and traced >= LEAST_TRACED * visible}
+    named = {cause.name for cause in causes if cause.stops and _left_spikes(tail, cause)}
     named |= _holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
     named = {name for name in named if (credit[name] > 0).any()}
     final = _shared_out(credit, named, {cause.name for cause in causes if cause.stops})
@@ -92,7 +84,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
         p, chance = tests[cause.name]
         part = final.get(cause.name, credit[cause.name])
         share = _bounded(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
-        shares.append(Share(cause, share, chance, p, cause.name in named))
+        shares.append(Share(cause, share, p, cause.name in named))
     return Attribution(tail, tuple(shares))
 
 
@@ -136,43 +128,31 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
     return p, float(shifted.mean()) / tail.excess_ms
 
 
-def _traces(tail: Tail, cause: Cause) -> tuple[int, int]:
-    """Return how many stops lie in a spike, and how many stops there are; only stops long enough to be seen count."""
+def _left_spikes(tail: Tail, cause: Cause) -> bool:
+    """Return whether enough of the stops that are long enough to be seen lie in a spike; False without such stops."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
-    traced = visible = 0
-    for begin, end, length_ms in zip(cause.begin_s, cause.end_s, cause.capacity_ms, strict=True):
-        if length_ms < least_ms or begin < 0 or end > tail.length_s:
-            continue
-        visible += 1
-        traced += any(
-            begin <= spike.end_s and end >= spike.begin_s - TOLERANCE_S and end <= spike.end_s for spike in tail.spikes
-        )
-    return traced, visible
+    inside = (cause.begin_s >= 0) & (cause.end_s <= tail.length_s)
+    ends_s = cause.end_s[inside & (cause.capacity_ms >= least_ms)].tolist()
+    traced = sum(any(spike.begin_s - TOLERANCE_S <= at <= spike.end_s for spike in tail.spikes) for at in ends_s)
+    return bool(ends_s) and traced >= LEAST_TRACED * len(ends_s)
 
 
 def _holm(tested: dict[str, float]) -> set[str]:
     """Return the causes that are significant by Holm's method, given their p-values."""
-    passed: set[str] = set()
-    for rank, (name, p) in enumerate(sorted(tested.items(), key=lambda item: item[1])):
-        if p > LEVEL / (len(tested) - rank):
-            break
-        passed.add(name)
-    return passed
+    ranked = sorted(tested, key=lambda name: tested[name])
+    failed = (rank for rank, name in enumerate(ranked) if tested[name] > LEVEL / (len(ranked) - rank))
+    return set(ranked[: next(failed, len(ranked))])
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
     """Return the credits of the named causes, scaled to at most 1 in each spike; stops are credited first."""
     final: dict[str, Floats] = {}
-    left: Floats | None = None
+    room: Floats | float = 1.0
     for group in (named & stops, named - stops):
-        parts = {name: credit[name] for name in sorted(group)}
-        if not parts:
-            continue
-        total = np.sum(list(parts.values()), axis=0)
-        room = np.ones_like(total) if left is None else left
+        total = np.sum([credit[name] for name in sorted(group)], axis=0)
         scale = np.where(total > room, room / np.where(total > 0, total, 1), 1.0)
-        final |= {name: part * scale for name, part in parts.items()}
-        left = room - np.minimum(total, room)
+        final |= {name: credit[name] * scale for name in group}
+        room = room - np.minimum(total, room)
     return final
 
 
@@ -184,8 +164,7 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
     def share(chosen: npt.NDArray[np.int64]) -> Floats:
         scattered = whole_ms - excess.sum()
         part = (credit * excess)[chosen].sum(axis=-1) / (excess[chosen].sum(axis=-1) + scattered)
-        corrected: Floats = np.clip((part - chance) / (1 - chance) if chance < 1 else part * 0, 0, 1)
-        return corrected
+        return np.asarray(np.clip((part - chance) / (1 - chance) if chance < 1 else part * 0, 0, 1))
 
     value = float(share(np.arange(len(excess))))
     if len(excess) < FEWEST_SPIKES:
@@ -197,11 +176,10 @@ def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> 
     return Bounded(value, min(float(again.low), value), max(float(again.high), value))
 
 
-P99 = 0.99
 MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
-def made(step: Step, level: float = P99) -> dict[str, float] | None:
+def made(step: Step, level: float) -> dict[str, float] | None:
     """Return the machine's causes of a percentile (0..1) and their shares of the tail; None unless the machine made it.
 
     The machine made it if it lies above the threshold of spikes and these causes explain half of the excess.

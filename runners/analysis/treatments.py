@@ -6,8 +6,6 @@ The residual's variance is pooled over all treatments, and at least that between
 `scipy.stats.dunnett` has no blocks). The control, the baseline's second process, is none of these treatments.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +17,8 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.stats import multivariate_t, norm, t
 
-from runners.analysis.intervals import Bounded, Direction, direction
-from runners.analysis.quantities import ALPHA, Floats, starts_needed
+from runners.analysis.intervals import Bounded, Direction, Floats, direction
+from runners.analysis.quantities import ALPHA, starts_needed
 from runners.design.block import FEWEST_STARTS as FEWEST_STARTS
 from runners.readers.batch_means import jackknife_variance
 from runners.readers.console_report import rank
@@ -147,15 +145,13 @@ def compare(
     there = [index for index in range(len(treatments)) if index != base and known[:, index].any()]
     count = {index: int(known[:, index].sum()) for index in there}
     changes, inverse, between = _fitted(logs, known, there)
-    within = float(
-        np.mean([kept[row].variance(index, base) for row in range(len(kept)) for index in there if known[row, index]])
-    )
+    own = [start.variance(index, base) for start, row in zip(kept, known, strict=True) for index in there if row[index]]
+    within = float(np.mean(own))
     freedom = int(known.sum()) - len(kept) - len(there)
-    variances = {}
-    for place, index in enumerate(there):
-        requests = within / count[index]
-        starts_alone = between * inverse[place, place] if freedom > 0 else math.nan
-        variances[index] = max(filter(math.isfinite, (requests, starts_alone)), default=math.nan)
+    variances = {  # by the requests, and by the starts: NaN if it is unknown
+        index: max(filter(math.isfinite, (within / count[index], between * inverse[place, place])), default=math.nan)
+        for place, index in enumerate(there)
+    }
     share = math.nan
     if freedom > 0 and math.isfinite(within) and (whole := variances[there[0]]) > 0:
         share = max(0.0, 1 - within / count[there[0]] / whole)
@@ -174,13 +170,9 @@ def compare(
         return Effect(treatments[index], bounded, side, needed)
 
     shared = critical_value(max(1, len(others)), freedom, alpha, _least_correlation(inverse, there, others))
-    own = treatments.index(control) if control is not None else -1
-    return Effects(
-        len(kept),
-        tuple(effect(index, shared) for index in others),
-        effect(own, critical_value(1, freedom, alpha)) if own in there else None,
-        share,
-    )
+    place = treatments.index(control) if control is not None else -1
+    of_control = effect(place, critical_value(1, freedom, alpha)) if place in there else None
+    return Effects(len(kept), tuple(effect(index, shared) for index in others), of_control, share)
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
@@ -251,20 +243,15 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
     The error rate is spent by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, Biometrika 70), over the
     joint distribution of the looks (P. Armitage and others, 1969, JRSS A 132); each look takes Student's or Dunnett's
     value at its level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, 3.3). Intervals at these levels
-    all hold at once. Starts are taken for independent and alike. Raises ValueError for looks that don't rise.
+    all hold at once. Starts are taken for independent and alike.
     """
-    if not looks or looks[0] < 1 or list(looks) != sorted(set(looks)):
-        raise ValueError(f"looks after {list(looks)} starts don't rise")
     levels, gone, before = dict[int, float](), 0.0, 0
     # the density of the sum of so many normal deviates, on a grid; of it, what crossed at a look is cut off
     at = np.linspace(-WIDEST, WIDEST, NODES) * np.sqrt(looks[-1])
     step = at[1] - at[0]
-    density = np.zeros(NODES)
+    density = (np.arange(NODES) == NODES // 2) / step
     for starts in looks:
-        if before == 0:
-            density = norm.pdf(at, scale=np.sqrt(starts))
-        else:
-            density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
+        density = norm.pdf(at[:, None] - at[None, :], scale=np.sqrt(starts - before)) @ density * step
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:

@@ -6,8 +6,6 @@ upper bounds of what a generator on time would have read, if requests are served
 Proc. Cambridge Phil. Soc. 48). Errors in sweeps and shared schedules are judged by rate step and by server, not here.
 """
 
-from __future__ import annotations
-
 import enum
 import math
 import re
@@ -16,8 +14,8 @@ from msgspec.structs import replace
 
 from runners import words
 from runners.analysis import counts
-from runners.analysis.counts import LEAST_ACHIEVED, SERVICE, achieved_share, failures, number, offered_rps, per_second
-from runners.design.objective import MOST_FAILED
+from runners.analysis.counts import SERVICE, achieved_share, failures, number, offered_rps, per_second
+from runners.design.objective import LEAST_ACHIEVED, MOST_FAILED
 from runners.readers.run import Step
 from runners.storage.schema import Ended, StepRecord
 
@@ -29,14 +27,12 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load that can be quoted; `RATE`: its throughput, also as a share of the offered rate."""
+    """The aspects of a load that may be withheld; `RATE`: its throughput, also as a share of the offered rate."""
 
     RATE = "rate"
     MEDIAN = "median"
     TAIL = "tail"
     CPU = "cpu"
-    PROFILE = "profile"
-    COUNTS = "counts"
 
 
 class Cause(enum.Enum):
@@ -66,27 +62,17 @@ _ENDED = {
     Ended.UNREADABLE: Cause.UNREADABLE, Ended.SKIPPED: Cause.SKIPPED, Ended.INTERRUPTED: Cause.INTERRUPTED,
     Ended.DIED: Cause.DEATH,
 }  # fmt: skip
-#: Causes by which more than MOST_FAILED of the requests failed.
-FAILED = frozenset({Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED})
-#: Causes that are the machine's: a load that has one is worth another try.
-OF_THE_MACHINE = frozenset({Cause.DISTURBED, Cause.HELD_UP, Cause.LATE})
-#: Causes that would remain on a quieter machine.
-_OF_THE_SERVER = frozenset({Cause.PROTOCOL, Cause.REFUSED})
+#: Causes by which more than MOST_FAILED of the requests failed, in the order in which they are tested.
+FAILED = (Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED)
 #: Causes by which a load is not as it was planned, apart from the machine.
-NOT_AS_ASKED = FAILED | {Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION}
-_ALL_BUT_COUNTS = frozenset(Aspect) - {Aspect.COUNTS}
+NOT_AS_ASKED = (*FAILED, Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION)
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 #: Aspects that a load can't show for an offered rate that it did not achieve.
-_OF_ITS_RATE = _LATENCIES | {Aspect.CPU, Aspect.PROFILE}
+_OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
 def cause(step: Step) -> Cause | None:
     """Return the cause for which an aspect of a step may not be quoted, or None. Steps of a sweep are not judged."""
-    seen = _cause(step)
-    return Cause.MARKED if seen is None and not step.valid else seen
-
-
-def _cause(step: Step) -> Cause | None:
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
@@ -98,16 +84,13 @@ def _cause(step: Step) -> Cause | None:
         return _shortfall(step)
     if kept_up(step) is False and step.record.sweep is None:
         return Cause.LATE if words.known(offered_rps(step)) else Cause.GENERATOR
-    return None
+    return None if step.valid else Cause.MARKED
 
 
 def _failed(step: Step, most: float) -> Cause | None:
     """Return the way in which requests failed if more than the share `most` of them did, else None."""
     seen = failures(step)
-    kinds = {
-        Cause.PROTOCOL: seen.protocol, Cause.CONNECTION: seen.connection, Cause.TIME_OUT: seen.timed_out,
-        Cause.REFUSED: seen.refused,
-    }  # fmt: skip
+    kinds = dict(zip(FAILED, (seen.protocol, seen.connection, seen.timed_out, seen.refused), strict=True))
     if seen.share > most:
         over = (kind for kind, count in kinds.items() if count > most * seen.requests)
         return next(over, max(kinds, key=lambda kind: kinds[kind]))
@@ -158,7 +141,7 @@ def withheld(step: Step) -> frozenset[Aspect]:
         return _LATENCIES if kept_up_to(step) < MEDIAN_LEVEL else frozenset({Aspect.TAIL})
     if seen is Cause.GENERATOR:
         return (_OF_ITS_RATE if fell_short(step) else _LATENCIES) | {Aspect.RATE}
-    return _ALL_BUT_COUNTS
+    return frozenset(Aspect)
 
 
 def may_quote(step: Step, aspect: Aspect) -> bool:
@@ -191,9 +174,11 @@ def succeeded(step: Step) -> bool:
 def worth_another_try(step: Step) -> bool:
     """Return whether the machine disturbed a load, so that it is worth measuring once more."""
     seen = cause(step)
-    if seen is Cause.NO_RESPONSE:  # and no failure: the cores may have stalled longer than so short a load lasts
+    # no response and no failure: the cores may have stalled longer than so short a load lasts
+    if seen in (Cause.NO_RESPONSE, Cause.DISTURBED, Cause.HELD_UP, Cause.LATE):
         return True
-    return seen in OF_THE_MACHINE or (seen not in _OF_THE_SERVER and busy_elsewhere(step) and not unusable(step))
+    # another protocol and refusals would remain on a quieter machine
+    return seen not in (Cause.PROTOCOL, Cause.REFUSED) and busy_elsewhere(step) and not unusable(step)
 
 
 NOT_KEPT_UP = "the generator did not keep up with its own schedule"
@@ -225,7 +210,6 @@ REMEDIES = {
     Cause.GENERATOR: "Give the generator more threads and cores, or offer less.",
     Cause.LATE: "Give the generator a core of its own, and run again on a quieter machine.",
 }
-_LAST_LINES = 3
 
 
 def why_not(step: Step) -> str:
@@ -234,18 +218,16 @@ def why_not(step: Step) -> str:
     if seen in FAILED:
         return _failed_text(step, seen)
     if seen is Cause.DEATH:
-        tail = [line.strip() for line in step.record.server_log_tail[-_LAST_LINES:] if line.strip()]
+        tail = [line.strip() for line in step.record.server_log_tail[-3:] if line.strip()]
         text = ", ".join(step.record.invalid_reasons) or "the server died under load"
         return f"{text}; its log ends: {' | '.join(tail)}" if tail else text
     fixed = {
         Cause.SATURATION: f"saturated{_achieved(step)}", Cause.HELD_UP: f"held up for a while{_achieved(step)}",
         Cause.NO_RESPONSE: "no response was recorded", Cause.LATE: NOT_KEPT_UP,
-        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}",
+        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}", Cause.DISTURBED: disturbance(step),
     }  # fmt: skip
     if seen in fixed:
         return fixed[seen]
-    if seen is Cause.DISTURBED:
-        return disturbance(step)
     if seen is not None:
         return ", ".join(step.record.invalid_reasons) or "marked invalid"
     return "no latencies recorded" if step.frames["percentiles"].empty else ""
@@ -282,17 +264,14 @@ def _failed_text(step: Step, seen: Cause) -> str:
     """Return in words how many requests failed, and how many of them by each kind."""
     counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
-    noun = "response" if seen is Cause.REFUSED else "request"
     parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []
-    parts += [
-        words.several(many, f"{kind} error")
-        for kind in ("connect", "read", "write")
-        if (many := kinds.get(f"{kind}_errors"))
-    ]
-    parts += [words.several(counted.timed_out, "time-out")] if counted.timed_out else []
+    by_noun = {f"{kind} error": kinds.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write")}
+    by_noun["time-out"] = counted.timed_out
+    parts += [words.several(many, noun) for noun, many in by_noun.items() if many]
     parts += [f"{words.count(many)} with status {code}" for code, many in codes.items()]
     parts += [f"{words.count(counted.refused)} with an error status"] if counted.refused and not codes else []
-    text = f"{share} of {words.several(counted.requests, noun)} failed: {words.listed(parts)}"
+    whole = words.several(counted.requests, "response" if seen is Cause.REFUSED else "request")
+    text = f"{share} of {whole} failed: {words.listed(parts)}"
     if seen is not Cause.PROTOCOL:
         return text
     first = " ".join(map(str, step.frames["failures"].get("first", ())))

@@ -1,9 +1,8 @@
 """The blocks of an experiment, as data: each yields the sessions that it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
 from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Workload, choose_rate
@@ -11,14 +10,11 @@ from runners.design.session import (
     ALONE,
     FLOOR,
     LOAD,
-    OUTAGE,
     PAIRED,
     PROBE,
     SHARED,
     SOLO,
-    STALL,
     Fault,
-    KillNode,
     Member,
     Session,
     SharedSession,
@@ -68,7 +64,7 @@ class FixedRate:
     sessions: tuple[Session, ...] = ()
 
     @classmethod
-    def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> FixedRate:
+    def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
         """Return a block of sessions whose trials are planned already, so that no rate has to be chosen for them."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
@@ -119,7 +115,7 @@ class FixedRate:
         duration_s = {PROBE: size.probe_s, FLOOR: size.floor_s}.get(role, size.duration_s)
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
-    def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> Interleaved:
+    def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
         """Return the block that interleaves these treatments, at a rate that follows from that of this block."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
@@ -158,9 +154,7 @@ class FaultInjection:
 
     @property
     def role(self) -> str:
-        if any(isinstance(fault, KillNode) for fault in self.faults):
-            return OUTAGE
-        return STALL if self.faults else PAIRED
+        return self.faults[0].role if self.faults else PAIRED
 
     def warm_up(self) -> Session:
         return self._session(self._warming)
@@ -185,8 +179,7 @@ class FaultInjection:
     def _load(self, generator: str, rate: Rate, number: int = 0) -> Trial:
         paced = None if generator in self.without_rate else rate
         shape = self.shape if paced else replace(self.shape, warmup_s=0.0)
-        faulty = {STALL: "frozen server", OUTAGE: "a node killed"}
-        sender, what = generator or self.treatment.name, f"round {number}" if number else faulty[self.role]
+        sender, what = generator or self.treatment.name, f"round {number}" if number else self.faults[0].label
         name = step_name(self.role, sender, *([f"r{number}"] if number else ()))
         return Trial(
             name, self.role, self.workload, paced, shape, label=f"{sender}, {what}", generator=generator,
@@ -214,7 +207,7 @@ class Interleaved:
     incomplete block design); 0: all. `primary`: the quantity that decides; `margin`: the relative change that would
     matter; with `until` the block ends when `primary` is decided. `solo`, `loops`: each server is also loaded alone, at
     the rate and in closed loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose
-    rate or probes give the rate. Raises PlanError for treatments that can't be compared.
+    rate or probes give the rate.
     """
 
     name: str
@@ -238,14 +231,6 @@ class Interleaved:
     cold: tuple[str, ...] = ()
     like: FixedRate | None = None
     questions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        names = [treatment.name for treatment in self.treatments]
-        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
-            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
-            raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
-        if self.starts < 1:
-            raise PlanError(f"block {self.name}", f"{self.starts} starts", f"give {FEWEST_STARTS} or more")
 
     @property
     def ordered(self) -> tuple[Setting, ...]:
@@ -323,12 +308,10 @@ class Interleaved:
         whole = Rate(rate.rps * len(members), rate.basis) if rate else None
         load = Trial(name, SHARED, self.workload, whole, self.shape)
         seed, reference = self.seed * 1_000 + number, self.reference.name if self.reference else ""
-        warm_s = min(MOST_WARM_S, self.size.probe_s)
-        return SharedSession(
-            number, in_random_order(members, self.seed, number), load, warm_s, seed, self.slice_s, reference
-        )
+        order, warm_s = in_random_order(members, self.seed, number), min(MOST_WARM_S, self.size.probe_s)
+        return SharedSession(number, order, load, warm_s, seed, self.slice_s, reference)
 
-    def within(self, minutes: float) -> Interleaved:
+    def within(self, minutes: float) -> Self:
         """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""
         start_s = self._starts_s / self.starts
         # a budget that starts fill to the microsecond is filled, however their seconds were summed up

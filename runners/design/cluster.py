@@ -1,7 +1,5 @@
 """Settings of clusters: three nodes of the LSM store in one JVM or a process each, sharded or replicated."""
 
-from __future__ import annotations
-
 from runners.design.setting import FLUSH, OLD_LSM, WAL, Setting
 
 ENGINE = "lsm"

@@ -1,7 +1,5 @@
 """The form of `target.yaml` as typed records, and contradictions between its keys; errors name line and key."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

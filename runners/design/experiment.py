@@ -1,12 +1,11 @@
 """The description of an experiment (a notebook or a command): title, parameters with ranges, blocks to measure."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from runners.design.block import Block, FixedRate
@@ -19,7 +18,6 @@ from runners.design.target import shared_workload, target_of, targets_of, whole_
 from runners.errors import PlanError
 
 Value = str | int | float | bool
-ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +33,19 @@ class Parameter:
     high: float | None = None
     several: bool = False
     optional: bool = False
-    read: Callable[[str], object] | None = None
+    read: Callable[[str], object] = str
     kept: Callable[[str], str] = str
 
     @classmethod
-    def profile(cls, events: str) -> Parameter:
+    def profile(cls, events: str) -> Self:
         return cls("profile", events, "events, or none", choices=EVENTS, several=True, optional=True)
 
     @classmethod
-    def heap(cls, default: int, meaning: str = "the server's heap") -> Parameter:
+    def heap(cls, default: int, meaning: str = "the server's heap") -> Self:
         return cls("heap_mb", default, meaning, "MiB", low=16, high=65_536)
 
     @classmethod
-    def connections(cls, default: int, meaning: str) -> Parameter:
+    def connections(cls, default: int, meaning: str) -> Self:
         return cls("connections", default, meaning, "connections", low=1, high=10_000)
 
     @property
@@ -55,23 +53,19 @@ class Parameter:
         if self.choices:
             text = " | ".join(self.choices)
             return f"one or more of {text}, joined by commas" if self.several else text
-        return (
-            f"{self.low:g} to {self.high:g}{' ' + self.unit if self.unit else ''}" if self.low is not None else "text"
-        )
+        return "text" if self.low is None else f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
 
     def parse(self, value: object) -> Value:
         """Return `value`, or the value that its text stands for. Raises PlanError for a wrong type or out of range."""
         parsed = self._typed(value)
-        if self.choices:
+        if self.choices and not (self.optional and parsed in ("", "none")):
             parts = str(parsed).split(",") if self.several else [str(parsed)]
-            if not (self.optional and parsed in ("", "none")):
-                if unknown := [part for part in parts if part not in self.choices]:
-                    raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
-                if len(set(parts)) != len(parts):
-                    raise self._refusal(parsed, "a value stands twice")
+            if unknown := [part for part in parts if part not in self.choices]:
+                raise self._refusal(parsed, f"{unknown[0]!r} is not one of {', '.join(self.choices)}")
+            if len(set(parts)) != len(parts):
+                raise self._refusal(parsed, "a value stands twice")
         elif isinstance(parsed, str):
-            if self.read is not None:
-                self.read(parsed)
+            self.read(parsed)
         elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
             raise self._refusal(value, f"it is out of range ({self.range_text})")
         return self.kept(parsed) if isinstance(parsed, str) else parsed
@@ -81,7 +75,7 @@ class Parameter:
             if not isinstance(value, str):
                 raise self._refusal(value, "it must be text")
             parts = [part.strip() for part in value.split(",")] if self.several else [value.strip()]
-            return self.default if parts == [ALL] and self.default == ",".join(self.choices) else ",".join(parts)
+            return self.default if parts == ["all"] and self.default == ",".join(self.choices) else ",".join(parts)
         if isinstance(value, bool):
             raise self._refusal(value, "it must be a number")
         try:
@@ -100,9 +94,8 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
     for name in given:
         if name not in known:
             raise PlanError(f"parameter {name!r}", "unknown", "valid ones:\n" + describe(parameters))
-    return {
-        name: parameter.parse(given[name]) if name in given else parameter.default for name, parameter in known.items()
-    }
+    defaults = {name: parameter.default for name, parameter in known.items()}
+    return defaults | {name: known[name].parse(value) for name, value in given.items()}
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
@@ -120,7 +113,6 @@ def listed(value: Value) -> tuple[str, ...]:
 
 #: Planned seconds of a report, for the progress.
 REPORT_S = 12.0
-GENERATORS = ("truepace", "wrk2")
 
 
 def common(*names: str) -> tuple[Parameter, ...]:
@@ -137,7 +129,7 @@ COMMON = (
     Parameter("rate_rps", 0, "offered rate; 0: the published one, else what fits", "requests/s", low=0, high=1_000_000),
     Parameter("engines", "rocksdb,lsm", "stores, first one as published", choices=tuple(ENGINES), several=True),
     Parameter.profile(",".join(EVENTS)),
-    Parameter("generator", "truepace", "who sends the load", choices=GENERATORS),
+    Parameter("generator", "truepace", "who sends the load", choices=("truepace", "wrk2")),
     Parameter.heap(128),
     Parameter("selectors", 0, "selector threads; 0: one a core", "threads", low=0, high=256),
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
@@ -247,11 +239,6 @@ class Experiment:
     blocks: Callable[[Mapping[str, Value]], tuple[Block, ...]] | None = None
     workloads: tuple[Workload, ...] = ()
 
-    @property
-    def measures(self) -> bool:
-        """Whether a run loads a server."""
-        return self.blocks is not None
-
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
         """Return the blocks of a run with these checked parameters. Raises PlanError for what can't be measured."""
         return self.blocks(asked) if self.blocks is not None else ()
@@ -264,11 +251,8 @@ class Experiment:
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))
-        return tuple(
-            Shortfall(extent, workload, here[extent, workload], value)
-            for (extent, workload), value in there.items()
-            if (extent, workload) in here and here[extent, workload] < value
-        )
+        smaller = [key for key, value in there.items() if key in here and here[key] < value]
+        return tuple(Shortfall(*key, here[key], there[key]) for key in smaller)
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
         """Return the size for a run folder's name; `all` for an experiment that measures nothing."""

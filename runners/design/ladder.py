@@ -1,7 +1,5 @@
 """Searches for a knee and ladders of rates around it, as data, with their lengths in a run's size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +8,6 @@ from runners.design.load import Rate, Shape, Size, Workload
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.design.session import (
-    AROUND_A_RATE_STEP_S,
     PROBE,
     PROFILED_RATE_STEP,
     RATE_STEP,
@@ -95,10 +92,8 @@ class WarmServer:
     def closed_loop(self, shape: Shape) -> Session:
         """Return the session of a short closed loop on the warm server: the most that its connections achieve."""
         first = self._closed(shape)
-        own_s = min(CLOSED_S, first.shape.duration_s or CLOSED_S)
-        return self.session(
-            replace(first, name=step_name(first.name, "warm"), shape=replace(first.shape, duration_s=own_s))
-        )
+        own = replace(first.shape, duration_s=min(CLOSED_S, first.shape.duration_s or CLOSED_S))
+        return self.session(replace(first, name=step_name(first.name, "warm"), shape=own))
 
     def session(self, trial: Trial) -> Session:
         """Return the session of a trial on this server, which is warmed first."""
@@ -155,16 +150,12 @@ class KneeSearch:
         return (self.server, *(replace(server, keep_others=True) for server in self.others))
 
     @property
-    def workload(self) -> Workload:
-        return self.server.workload
-
-    @property
     def step_s(self) -> float:
         return self.shape.duration_s or SEARCH_STEP_S
 
     @property
     def batch_s(self) -> float:
-        return Sweep((1.0,) * BATCH, 1.0, self.step_s).length_s + AROUND_A_RATE_STEP_S
+        return self.session(self.server, 1, (1.0,) * BATCH, 1.0).planned_s
 
     @property
     def confirm_s(self) -> float:
@@ -222,8 +213,7 @@ class Ladder:
     The rates are `rates`, or those of the ladder `like`, or `shares` of a base: the knee of `search` or of the search
     `like`, else the rate of the closed loop. The `most_published` nearest of the `published` rates (name of the output,
     rate) are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
-    repeated with a profiler; up to a third of the steps are repeated if the generator was late. Raises PlanError for
-    rates that can't be offered.
+    repeated with a profiler; up to a third of the steps are repeated if the generator was late.
     """
 
     name: str
@@ -233,7 +223,7 @@ class Ladder:
     rates: tuple[float, ...] = ()
     search: KneeSearch | None = None
     shares: tuple[float, ...] = ()
-    like: Ladder | KneeSearch | None = None
+    like: "Ladder | KneeSearch | None" = None
     objective: Objective | None = None
     published: tuple[tuple[str, float], ...] = ()
     most_published: int = 99
@@ -243,10 +233,6 @@ class Ladder:
     profiled: tuple[float, ...] | None = ()
     profiled_s: float | None = None
     questions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.shares and self.like is None and (not self.rates or min(self.rates) <= 0):
-            raise PlanError(f"rates {list(self.rates)}", "a ladder needs rates above zero", "give some")
 
     @property
     def workload(self) -> Workload:
@@ -262,7 +248,8 @@ class Ladder:
         shape = self.shape
         if self.published_s is not None and rps in dict(self.published).values():
             shape = replace(shape, duration_s=self.published_s)
-        return self.server.session(_rate_step(self.server, self.ladder, shape, index, rps, *more))
+        name, rate = step_name(RATE_STEP, self.ladder, f"{index:03d}", *more), Rate(rps, "a rate step of a ladder")
+        return self.server.session(Trial(name, RATE_STEP, self.workload, rate, shape))
 
     def profiled_sessions(self, rps: float) -> tuple[Session, ...]:
         """Return the sessions that repeat the rate step at this rate, one for each recording of the profile."""
@@ -275,27 +262,18 @@ class Ladder:
     @property
     def planned_s(self) -> float:
         """The seconds of the search and of the steps, with LIKELY_PUBLISHED of the published rates."""
-        if isinstance(self.like, Ladder):
-            return self.server.warm_up(self.shape).planned_s + self.like.steps_s
-        before_s = self.search.planned_s if self.search else self.server.warm_up(self.shape).planned_s
-        return before_s + self.steps_s
+        steps_s = (self.like if isinstance(self.like, Ladder) else self).steps_s
+        return (self.search or self.server.warm_up(self.shape)).planned_s + steps_s
 
     @property
     def steps_s(self) -> float:
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
-        longer = replace(self.shape, duration_s=self.published_s or self.shape.duration_s)
-        own_s, published_s = (
-            _rate_step(self.server, self.ladder, shape, 1, 1.0).planned_s for shape in (self.shape, longer)
-        )
+        own_s = self.session(1, 1.0).planned_s
+        published_s = self.session(1, self.published[0][1]).planned_s if within else 0.0
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))
         return (count + most_again(count)) * own_s + within * published_s + profiled_s
-
-
-def _rate_step(server: WarmServer, ladder: str, shape: Shape, index: int, rps: float, *more: str) -> Trial:
-    name = step_name(RATE_STEP, ladder, f"{index:03d}", *more)
-    return Trial(name, RATE_STEP, server.workload, Rate(rps, "a rate step of a ladder"), shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,21 +308,17 @@ class AroundTheKnee:
     def block(self, name: str, title: str, server: WarmServer) -> KneeSearch | Ladder:
         """Return the ladder around the knee of a server; without `shares`, the search for the knee alone."""
         search = self._search(name, title, 1, server)
-        return search if search and not self.shares else self._ladder(name, title, server, search=search)
+        return search if search and not self.shares else replace(self._ladder(name, title, server), search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
         """Return one search on several servers and, with `shares`, a ladder around the knee of each of them."""
         search = self._search(name, title, self.starts, *servers)
+        by_name = {server.treatment.name: server for server in (servers if self.shares else ())}
         ladders = [
-            self._ladder(
-                step_name(name, "rates", server.treatment.name),
-                f"{title}: rates around that of {server.treatment.name}",
-                server,
-                like=search,
-            )
-            for server in (servers if self.shares else ())
+            self._ladder(step_name(name, "rates", treatment), f"{title}: rates around that of {treatment}", server)
+            for treatment, server in by_name.items()
         ]
-        return (*((search,) if search else ()), *ladders)
+        return (*((search,) if search else ()), *(replace(ladder, like=search) for ladder in ladders))
 
     def _search(self, name: str, title: str, starts: int, server: WarmServer, *others: WarmServer) -> KneeSearch | None:
         if not self.knee_minutes:
@@ -354,13 +328,10 @@ class AroundTheKnee:
             precision=self.precision, questions=self.questions, others=others, starts=starts,
         )  # fmt: skip
 
-    def _ladder(
-        self, name: str, title: str, server: WarmServer,
-        search: KneeSearch | None = None, like: KneeSearch | None = None,
-    ) -> Ladder:  # fmt: skip
+    def _ladder(self, name: str, title: str, server: WarmServer) -> Ladder:
         return Ladder(
-            name, title, server, self.shape(self.connections), search=search, shares=self.shares, like=like,
-            objective=self.objective, published=self.published, most_published=self.most_published,
-            published_s=self.published_s, beyond=self.beyond, profile=self.profile, profiled=self.profiled,
-            profiled_s=self.profiled_s, questions=self.questions,
+            name, title, server, self.shape(self.connections), shares=self.shares, objective=self.objective,
+            published=self.published, most_published=self.most_published, published_s=self.published_s,
+            beyond=self.beyond, profile=self.profile, profiled=self.profiled, profiled_s=self.profiled_s,
+            questions=self.questions,
         )  # fmt: skip

@@ -1,14 +1,11 @@
 """The description of a load: its requests and the published outputs for them, its rate, connections and length."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runners.errors import PlanError
 
-FILL_VALUE_BYTES = 120
 #: Writes per second that a plan expects of a store until the run has measured them; only for the progress.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
@@ -30,11 +27,11 @@ class Workload:
     published: str | None = None
     published_rate_rps: float | None = None
     filled_keys: int = 0
-    filled_value_bytes: int = FILL_VALUE_BYTES
+    filled_value_bytes: int = 120
     arguments: tuple[str, ...] = ()
     published_rates: tuple[str, ...] = ()
     rewrites: int = 0
-    fill_with: Workload | None = None
+    fill_with: "Workload | None" = None
     path: str = ""
 
     @property
@@ -47,7 +44,7 @@ class Workload:
         return ("404",) if (self.name, self.script) == (HALF_ABSENT, SCRIPTS / "get_random.lua") else ()
 
     @property
-    def fill(self) -> Workload | None:
+    def fill(self) -> "Workload | None":
         """The workload whose keys are written before the load: this one if it has filled keys, else None."""
         return self if self.filled_keys else None
 
@@ -58,10 +55,8 @@ class Workload:
     @property
     def filled_bytes(self) -> int:
         """Bytes of the filled keys, as digits, and of their values, without rewrites."""
-        digits, first = 0, 1
-        while first <= self.filled_keys:
-            digits += len(str(first)) * (min(self.filled_keys, 10 * first - 1) - first + 1)
-            first *= 10
+        keys = self.filled_keys
+        digits: int = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # keys with a digit in each place
         return digits + self.filled_keys * self.filled_value_bytes
 
 
@@ -132,11 +127,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         if not 1 <= self.threads <= self.connections:
-            raise PlanError(
-                f"{self.connections} connections on {self.threads} threads",
-                "each thread needs a connection",
-                "give at least as many connections as threads",
-            )
+            thing = f"{self.connections} connections on {self.threads} threads"
+            raise PlanError(thing, "each thread needs a connection", "give at least as many connections as threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +145,7 @@ def choose_rate(
     """Return the given rate if above 0, else `share` of the lowest capacity, or the published rate if that is lower."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
-    weakest = min(capacity_rps, key=lambda engine: capacity_rps[engine])
-    capacity = capacity_rps[weakest]
+    weakest, capacity = min(capacity_rps.items(), key=lambda reached: reached[1])
     if published_rps is not None and published_rps <= share * capacity:
         return Rate(published_rps, "published")
     rps = max(1.0, share * capacity)

@@ -1,10 +1,9 @@
 """Limits of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and the end of a comparison."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from runners.errors import PlanError
 
@@ -16,7 +15,7 @@ SHORT_STEP_LEVELS = (0.5, 0.9, 0.99, 0.999)
 #: An objective met for a shorter time is not sustained: a flush, a garbage collection or a queue takes seconds to show.
 LEAST_SUSTAINED_S, PERIODS = 10.0, 10
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
-LEAST_ACHIEVED = 0.99
+LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered got a response
 
 
 def _plain(part: str) -> str:
@@ -32,7 +31,7 @@ class Objective:
     errors: float = 0.0
 
     @classmethod
-    def parse(cls, text: str) -> Objective:
+    def parse(cls, text: str) -> Self:
         """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError that names the wrong part."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
@@ -104,7 +103,7 @@ class LoadLimit:
     most_errors: float | None = None
 
     @classmethod
-    def parse(cls, text: str) -> LoadLimit:
+    def parse(cls, text: str) -> Self:
         """Read one limit of `lab load --fail-on`. Raises PlanError if it is none or has an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
@@ -115,7 +114,7 @@ class LoadLimit:
         return limit
 
     @classmethod
-    def read(cls, part: str) -> LoadLimit | None:
+    def read(cls, part: str) -> Self | None:
         """Read one part of an objective, in small letters and without blanks; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
@@ -145,7 +144,7 @@ class ChangeLimit:
     text: str
 
     @classmethod
-    def parse(cls, text: str) -> ChangeLimit:
+    def parse(cls, text: str) -> Self:
         """Read a limit such as `p99>+10%`. Raises PlanError for a malformed one, or one that always or never fails."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
@@ -164,23 +163,18 @@ class ChangeLimit:
 
 #: A comparison always fails if it shows that a larger share of the requests to the treatment fails.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
-_UNTIL_FORM = f"p50+-2% (of {', '.join(PRIMARIES)})"
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
-    """The primary quantity whose precision ends a comparison, and the margin within which two values are the same."""
+def read_until(text: str) -> tuple[str, float] | None:
+    """Read the quantity that ends a comparison and the margin of it that matters, from a text such as `p50+-2%`.
 
-    primary: str
-    margin: float
-
-    @classmethod
-    def parse(cls, text: str) -> Until | None:
-        """Read a text such as `p50+-2%`; None for an empty text. Raises PlanError if it can't be read."""
-        if not text:
-            return None
-        match = _UNTIL.fullmatch(_plain(text))
-        if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
-            raise PlanError(f"until {text!r}", "it can't be read", f"write it like {_UNTIL_FORM}")
-        return cls(PRIMARIES[match[1]], float(match[2]) / 100)
+    None for an empty text. Raises PlanError if the text can't be read.
+    """
+    if not text:
+        return None
+    match = _UNTIL.fullmatch(_plain(text))
+    if match is None or match[1] not in PRIMARIES or not 0 < float(match[2]) < 100:
+        remedy = f"write it like p50+-2% (of {', '.join(PRIMARIES)})"
+        raise PlanError(f"until {text!r}", "it can't be read", remedy)
+    return PRIMARIES[match[1]], float(match[2]) / 100

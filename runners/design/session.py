@@ -1,14 +1,12 @@
 """Sessions as data: the trials of one server, or of several servers that are up at once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
@@ -58,6 +56,8 @@ def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
 class Freeze:
     """A fault: the server is frozen for `length_s`, from second `at_s` of the recorded window on."""
 
+    role: ClassVar[str] = STALL
+    label: ClassVar[str] = "frozen server"
     at_s: float
     length_s: float
 
@@ -66,6 +66,8 @@ class Freeze:
 class KillNode:
     """A fault: node `node` (from 1) is killed and later started again, at seconds of the recorded window."""
 
+    role: ClassVar[str] = OUTAGE
+    label: ClassVar[str] = "a node killed"
     node: int
     at_s: float
     restart_at_s: float
@@ -161,19 +163,8 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
     return tuple(replace(load, name=name, shape=shape, profile=events) for name, events in recordings if events)
 
 
-class _Specified:
-    """A plan as data, identified by its hash: trials of equal specification need not be measured twice."""
-
-    __slots__ = ()
-
-    @property
-    def specification(self) -> str:
-        plain = msgspec.to_builtins(self, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
-        return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
-
-
 @dataclass(frozen=True, slots=True)
-class Session(_Specified):
+class Session:
     """One server and the trials that share it.
 
     `fill` is written first; with `restart` the server is started again after the fill. Successive sessions that differ
@@ -213,7 +204,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedSession(_Specified):
+class SharedSession:
     """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
 
     `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: seconds
@@ -247,6 +238,12 @@ class SharedSession(_Specified):
         around_s = sum(START_S + (0.0 if member.cold else self.warm_s + AROUND_A_LOOP_S) for member in self.members)
         alone_s = sum(trial.length_s + AROUND_A_LOOP_S for trial in self.trials[:-1])
         return fills_s + around_s + alone_s + self.load.planned_s
+
+
+def specification(session: Session | SharedSession) -> str:
+    """Return the hash of a session: trials of equal specification need not be measured twice."""
+    plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def planned_s(sessions: Sequence[Session | SharedSession]) -> float:

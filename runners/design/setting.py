@@ -1,38 +1,26 @@
 """A setting: one way to run the server on one of its engines, with the name that reports use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from runners.errors import PlanError
 
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """A store that the server can run on: its name for `--engine`, its label and its colour in reports."""
-
-    name: str
-    label: str
-    colour: str
-
-
-_ENGINES = (
-    Engine("rocksdb", "RocksDB", "#0072B2"),
-    Engine("lsm", "LSM", "#D55E00"),
-    Engine("leveldb", "LevelDB", "#CC79A7"),
-    Engine("files", "files", "#E69F00"),
-    Engine("memory", "memory", "#009E73"),
-    Engine("noop", "noop", "#8c959f"),
-)
-ENGINES = {engine.name: engine for engine in _ENGINES}
+#: The stores that the server can run on, by their names for `--engine`: label and colour in reports.
+ENGINES = {
+    "rocksdb": ("RocksDB", "#0072B2"),
+    "lsm": ("LSM", "#D55E00"),
+    "leveldb": ("LevelDB", "#CC79A7"),
+    "files": ("files", "#E69F00"),
+    "memory": ("memory", "#009E73"),
+    "noop": ("noop", "#8c959f"),
+}
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
 ONE_NIO, JDK_FRONT = "one-nio", "jdk"
-FRONTS = (ONE_NIO, JDK_FRONT)
 #: The JDK of report 2, whose HTTP server waits for an acknowledgement.
 OLD_JDK = 17
 
@@ -43,7 +31,7 @@ class Setting:
 
     `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes` start in one JVM and need as many ports in a row,
     `processes` in JVMs of their own. With `all_cores` the server is not bound to one core. `target`: the file of a
-    server that is not the lab's. Raises PlanError for a name that can't be a folder's, or an unknown front.
+    server that is not the lab's. Raises PlanError for a name that can't be a folder's.
     """
 
     name: str
@@ -59,18 +47,16 @@ class Setting:
     target: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.front not in FRONTS:
-            raise PlanError(f"setting {self.name!r}", f"no front {self.front!r}", f"use one of {', '.join(FRONTS)}")
         if not _NAME.fullmatch(self.name):
             raise PlanError(f"setting {self.name!r}", "its name can't be a folder's", "use a-z, 0-9, '.', '_' and '-'")
 
     @classmethod
-    def of(cls, given: Setting | str) -> Setting:
-        """Return a given setting unchanged, or for an engine's name the setting with the server's defaults."""
-        return given if isinstance(given, Setting) else cls(given, given)
+    def of(cls, engine: str) -> Self:
+        """Return the setting of an engine with the server's defaults."""
+        return cls(engine, engine)
 
     @classmethod
-    def parse(cls, text: str, known: Sequence[str]) -> Setting:
+    def parse(cls, text: str, known: Sequence[str]) -> Self:
         """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError otherwise."""
         named: dict[str, str] = {}
         server, jvm = [], []

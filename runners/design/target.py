@@ -4,8 +4,6 @@ In every start `{port}`, `{data}` and `{host}` stand for a free port, an empty f
 secret is named (`{from: NAME}`) and read from the environment when it is used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -15,7 +13,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlunsplit
 
 import msgspec
@@ -29,6 +27,8 @@ from runners.errors import PlanError
 #: The engine of a setting that stands for a target; `Setting.name` is then the target's.
 EXTERNAL = "external"
 TEMPLATE = SCRIPTS / "template.lua"
+#: The prefix of a setting on a command line that names a target: `target=a.yaml`.
+AS_TARGET = "target="
 
 
 def foreign(parameters: Mapping[str, object]) -> bool:
@@ -62,53 +62,6 @@ def describe_url(url: str) -> tuple[str, str]:
     return f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}", text
 
 
-#: The prefix of a setting on a command line that names a target: `target=a.yaml`.
-AS_TARGET = "target="
-
-
-def target_of(text: str) -> TargetFile | None:
-    """Read the target file that a setting names; None for a setting of the lab's server. Raises PlanError."""
-    return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
-
-
-def whole_path(text: str) -> str:
-    """Return a setting with the absolute path of its target; a setting without a target unchanged."""
-    return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
-
-
-def whole_paths(text: str) -> str:
-    """Return paths that are separated by commas as absolute paths, again separated by commas."""
-    return ",".join(str(Path(part.strip()).resolve()) for part in text.split(",") if part.strip())
-
-
-def targets_of(text: str) -> tuple[TargetFile, ...]:
-    """Read the targets at paths that are separated by commas. Raises PlanError, also for two of one name."""
-    files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
-    for name, times in Counter(file.name for file in files).items():
-        if times > 1:
-            raise PlanError(f"target {name}", "two have this name", "give each its own `name`")
-    return files
-
-
-def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError if targets describe it differently or one lacks it."""
-    first, *others = (file.workload(name) for file in files)
-    if any(workload != first for workload in others):
-        names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
-        cause = "they send different requests, or fill the servers with different ones"
-        raise PlanError(names, cause, "describe it alike in both, headers and `fill` included")
-    return first
-
-
-def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return (block name `get-…` or `put-…`, workload) for every workload. Raises PlanError."""
-    workloads = []
-    for name, described in files[0].target.workloads.items():
-        kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
-        workloads.append((kind if name == kind else f"{kind}-{name}", shared_workload(name, files)))
-    return workloads
-
-
 @dataclass(frozen=True, slots=True)
 class TargetFile:
     """A target and the file that describes it. Paths of the target are relative to the file's folder."""
@@ -139,12 +92,7 @@ class TargetFile:
         """Whether several of its processes can be up at once, with different ports and without a common data folder."""
         return self.target.data is None and PORT in self.target.url
 
-    @property
-    def base_url(self) -> str:
-        """The target's URL without a slash at the end, as the generator takes it."""
-        return self.target.url.rstrip("/")
-
-    def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> TargetFile:
+    def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
         """Return the target with placeholders filled in for one start. Raises PlanError if it has none for `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
@@ -153,15 +101,13 @@ class TargetFile:
         def filled(text: str) -> str:
             return text.replace(PORT, str(port)).replace(description.DATA, str(data)).replace(HOST, listen)
 
-        target = self.target
+        target, url = self.target, filled(self.target.url)
         environment = {
             name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
         }
         command = None if target.command is None else tuple(map(filled, target.command))
         fill = target.fill and msgspec.structs.replace(target.fill, command=tuple(map(filled, target.fill.command)))
-        placed = msgspec.structs.replace(
-            target, command=command, environment=environment, url=filled(target.url), fill=fill
-        )
+        placed = msgspec.structs.replace(target, command=command, environment=environment, url=url, fill=fill)
         return replace(self, target=placed)
 
     def workload(self, name: str) -> Workload:
@@ -210,3 +156,46 @@ def read_target(path: Path) -> TargetFile:
     """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
     target, raw = description.FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())
+
+
+def target_of(text: str) -> TargetFile | None:
+    """Read the target file that a setting names; None for a setting of the lab's server. Raises PlanError."""
+    return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
+
+
+def whole_path(text: str) -> str:
+    """Return a setting with the absolute path of its target; a setting without a target unchanged."""
+    return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
+
+
+def whole_paths(text: str) -> str:
+    """Return paths that are separated by commas as absolute paths, again separated by commas."""
+    return ",".join(str(Path(part.strip()).resolve()) for part in text.split(",") if part.strip())
+
+
+def targets_of(text: str) -> tuple[TargetFile, ...]:
+    """Read the targets at paths that are separated by commas. Raises PlanError, also for two of one name."""
+    files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
+    for name, times in Counter(file.name for file in files).items():
+        if times > 1:
+            raise PlanError(f"target {name}", "two have this name", "give each its own `name`")
+    return files
+
+
+def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
+    """Return the workload of this name. Raises PlanError if targets describe it differently or one lacks it."""
+    first, *others = (file.workload(name) for file in files)
+    if any(workload != first for workload in others):
+        names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
+        cause = "they send different requests, or fill the servers with different ones"
+        raise PlanError(names, cause, "describe it alike in both, headers and `fill` included")
+    return first
+
+
+def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
+    """Return (block name `get-…` or `put-…`, workload) for every workload. Raises PlanError."""
+    workloads = []
+    for name, described in files[0].target.workloads.items():
+        kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"
+        workloads.append((kind if name == kind else f"{kind}-{name}", shared_workload(name, files)))
+    return workloads

@@ -1,7 +1,5 @@
 """A load that both truepace and wrk2 send to one warm server, in random order, to show what wrk2 adds to latency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runners.design.block import FaultInjection

@@ -1,7 +1,5 @@
 """YAML files read into typed records; an error names file, line, key, cause and remedy."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -142,9 +140,7 @@ class _Reading(Generic[Record]):
 def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
     """Return the description of each of a record's keys; empty if a key has none."""
     return {
-        field.encode_name: next(
-            filter(None, (meta.description for meta in getattr(field.type, "__metadata__", ()))), ""
-        )
+        field.encode_name: "".join(meta.description or "" for meta in getattr(field.type, "__metadata__", ()))
         for field in msgspec.structs.fields(record)
     }
 

@@ -20,7 +20,16 @@ from runners.design.description import Target as Description
 from runners.design.experiment import Value
 from runners.design.ladder import KneeSearch
 from runners.design.load import Rate, Shape
-from runners.design.session import FILL, QUOTED_ALONE, RATE_STEP, Session, SharedSession, Trial, step_name
+from runners.design.session import (
+    FILL,
+    QUOTED_ALONE,
+    RATE_STEP,
+    Session,
+    SharedSession,
+    Trial,
+    specification,
+    step_name,
+)
 from runners.design.setting import JDK_FRONT, Setting
 from runners.design.target import EXTERNAL, TargetFile, read_target
 from runners.design.two_generators import NAME, WRK2
@@ -159,7 +168,7 @@ class Executor:
         """Return a session's steps that were measured before a resume; [] if one is missing or has another plan."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         steps = [read_step(folder) for folder in kept if folder is not None]
-        if len(steps) < len(kept) or any(step.record.specification != session.specification for step in steps):
+        if len(steps) < len(kept) or any(step.record.specification != specification(session) for step in steps):
             return []
         self._progress.say(f"{', '.join(step.name for step in steps)}: measured in an earlier session of this run")
         self._progress.extend(-session.planned_s)
@@ -168,7 +177,7 @@ class Executor:
     def _measured(self, block: Block, request: Request) -> list[Step]:
         session = request.session
         assert isinstance(session, Session)
-        known = StepRecord(block=block.name, specification=session.specification, ladder=request.ladder)
+        known = StepRecord(block=block.name, specification=specification(session), ladder=request.ladder)
         if session.warm_up is not None:
             server, warmed = self._warm_server(session, session.warm_up, known)
             if warmed is not None:
@@ -251,7 +260,7 @@ class Executor:
                 name, server = step_name(load.name, "warm", member.name), servers[member.name]
                 warmed = warm_up(measurement, name, server, member.workload, loops, session.warm_s, known=own)
                 let_rest(server, warmed)
-        known = record_with(own, specification=session.specification)
+        known = record_with(own, specification=specification(session))
         steps = []
         alone = [(member.name, member.alone) for member in session.members]
         for name, trial in (*alone, *((member.name, member.solo) for member in session.members)):

@@ -24,7 +24,7 @@ from runners.experiments.registry import EXPERIMENTS, plan_of
 
 COMPARE = "compare"
 _BY_TARGETS = (LOAD.number, KNEE.number, COMPARE)
-_MEASURED = tuple(number for number, plan in EXPERIMENTS.items() if plan.measures)
+_MEASURED = tuple(number for number, plan in EXPERIMENTS.items() if plan.blocks)
 
 Scalar = str | int | float | bool
 Name = Annotated[str, Meta(pattern=NAME)]

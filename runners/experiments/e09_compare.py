@@ -6,7 +6,7 @@ from dataclasses import replace
 from runners.design.block import COMPARED_WARMUP_S, Block, Interleaved
 from runners.design.experiment import ONE_LOAD, Experiment, Parameter, Value, setting_of, workload_of
 from runners.design.load import SIZES, Shape
-from runners.design.objective import PRIMARIES, Until
+from runners.design.objective import PRIMARIES, read_until
 from runners.design.target import target_of, whole_path
 from runners.errors import PlanError
 from runners.results.answer import Asked, Question
@@ -28,15 +28,15 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         b = replace(b, name=f"{b.name[:34]}-again")
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["repeat_s"]), COMPARED_WARMUP_S)
     size = SIZES[str(asked["size"])]
-    until = Until.parse(str(asked["until"]))
-    decides = until or Until(PRIMARIES["p50"], float(asked["see"]))
-    name = next(name for name, primary in PRIMARIES.items() if primary == decides.primary)
+    until = read_until(str(asked["until"]))
+    decisive, margin = until or (PRIMARIES["p50"], float(asked["see"]))
+    name = next(name for name, primary in PRIMARIES.items() if primary == decisive)
     title = f"{workload.label} of {a.name} and {b.name} by one schedule; "
-    title += f"primary quantity {name}, margin {100 * decides.margin:g} %"
+    title += f"primary quantity {name}, margin {100 * margin:g} %"
     first = target_of(texts[0])
     planned = Interleaved(
         COMPARE_BLOCK, title, (a, b), a.name, workload, size, shape, rate_rps=float(asked["rate_rps"]),
-        primary=decides.primary, margin=decides.margin, until=until is not None,
+        primary=decisive, margin=margin, until=until is not None,
         control=first is None or first.repeatable,
         questions=("p50_us", "p99_us", "cpu_us", "closed_loop_rps"),
     )  # fmt: skip
@@ -57,7 +57,7 @@ EXPERIMENT = Experiment(
         ),
         Parameter("minutes", 0.0, "budget of all starts; 0: what the size has for it", "minutes", low=0, high=600),
         Parameter("see", 0.02, "smallest difference of interest, as a share", low=0.001, high=1.0),
-        Parameter("until", "", "end when this is decided, such as p50+-2%; empty: after all starts", read=Until.parse),
+        Parameter("until", "", "end when this is decided, such as p50+-2%; empty: after all starts", read=read_until),
         Parameter("repeat_s", 5.0, "length of the load of a start, without its warm-up", "s", low=0.5, high=600),
     ),
     blocks,

@@ -201,7 +201,7 @@ def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
     """Return latency per slice of `grid` (None: per second), or NaN: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
-        values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.longest())
+        values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
         return pd.DataFrame(dict(zip(COLUMNS, values, strict=True)))
     rows = seconds_of(step)
     return rows.assign(end_s=rows["t_s"] + 1)[COLUMNS].astype(float)

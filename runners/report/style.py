@@ -44,7 +44,7 @@ SPARE = (GREEN, PURPLE, ORANGE, SKY)
 FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 
 _COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
-ENGINE_COLOURS = {engine.name: engine.colour for engine in ENGINES.values()} | _COLOURS["treatments"]
+ENGINE_COLOURS = {name: colour for name, (_, colour) in ENGINES.items()} | _COLOURS["treatments"]
 
 #: Matplotlib reads these both when an artist is made and when it is saved.
 RC = mpl.rc_params_from_file(Path(__file__).parent / "templates" / "lab.mplstyle", use_default_template=False)

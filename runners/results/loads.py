@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
-from runners.analysis.instrument import MEDIAN, UNIT_US, incomparable
+from runners.analysis.instrument import MEDIAN, UNIT_US, within_instrument
 from runners.analysis.intervals import Bounded, difference, geometric_mean
 from runners.design.block import FEWEST_STARTS
 from runners.design.session import CLOSED
@@ -29,7 +29,8 @@ def medians_apart(results: Results, workloads: Sequence[str], first: str, second
             continue
         own = Measure.of(f"{facts.engine_name(second)} {workload.upper()} p50", medians[1], Unit.LATENCY_US)
         measure = own.against(Measure(facts.engine_name(first), medians[0].value, Unit.LATENCY_US))
-        compared = not any(incomparable(results.run.steps, step, MEDIAN) for step in pair)
+        # a median needs no floor to be compared: the latency that a generator adds cancels
+        compared = not any(within_instrument(results.run.steps, step, MEDIAN) for step in pair)
         change, figure = difference(medians[1], medians[0]), f"spectrum-{workloads[0]}"
         apart = compared and (change.low >= UNIT_US or change.high <= -UNIT_US)
         verdict = Verdict.YES if apart else Verdict.INCONCLUSIVE

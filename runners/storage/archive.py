@@ -4,8 +4,6 @@ steps.archive has the record, the frames and the console of every step, in the f
 describes; each of its steps is a `StepFolder` without raw files.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil
@@ -14,8 +12,9 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from runners.storage.step_folder import StepFolder, StoreError
 
@@ -32,7 +31,7 @@ class Content:
     """The content of one step in an archive: its record, its frames and its generator's console output."""
 
     meta: dict[str, Any]
-    frames: Mapping[str, pd.DataFrame]
+    frames: Mapping[str, "pd.DataFrame"]
     console: str | None
 
 
@@ -54,11 +53,11 @@ class Archive:
     metas: dict[str, dict[str, Any]]
     parts: dict[str, Part] = field(repr=False, compare=False)
     texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)
-    _frames: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict, repr=False, compare=False)
+    _frames: dict[str, "dict[str, pd.DataFrame]"] = field(default_factory=dict, repr=False, compare=False)
     _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
-    def at(run: Path) -> Archive | None:
+    def at(run: Path) -> "Archive | None":
         """Return a run folder's archive; None if its steps have folders. Raises StoreError for a damaged archive."""
         try:
             changed_ns = steps_file(run).stat().st_mtime_ns
@@ -66,34 +65,28 @@ class Archive:
             return None
         return _opened(run, changed_ns)
 
-    def steps(self) -> list[ArchivedStep]:
-        """Return the steps in the order in which they started."""
-        return [self.step(name) for name in self.metas]
-
-    def step(self, name: str) -> ArchivedStep:
+    def step(self, name: str) -> "ArchivedStep":
         return ArchivedStep(self.path / "steps" / name, self)
 
-    def frames(self, name: str) -> dict[str, pd.DataFrame]:
+    def frames(self, name: str) -> "dict[str, pd.DataFrame]":
         """Return the frame `name` of each step, by the step's name; steps without a row are left out."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]
 
-    def _by_step(self, part: Part) -> dict[str, pd.DataFrame]:
+    def _by_step(self, part: Part) -> "dict[str, pd.DataFrame]":
         from runners.storage.columns import unpack, unpacked_texts
 
         for about in part.columns:
             if (name := about["name"]) in self.texts and name not in self._texts:
                 self._texts[name] = unpacked_texts(self._read(*self.texts[name]))
         frame = unpack(part.columns, self._read(part.at, part.bytes), sum(part.rows), self._texts)
-        frames: dict[str, pd.DataFrame] = {}
-        begin = 0
         # the rows of a step follow each other: its part is a slice, which copies nothing
-        for name, rows in zip(self.metas, part.rows, strict=True):
-            if rows:
-                frames[name] = frame.iloc[begin : begin + rows].reset_index(drop=True)
-            begin += rows
-        return frames
+        return {
+            name: frame.iloc[end - rows : end].reset_index(drop=True)
+            for name, rows, end in zip(self.metas, part.rows, accumulate(part.rows), strict=True)
+            if rows
+        }
 
     def _read(self, at: int, length: int) -> bytes:
         with steps_file(self.path).open("rb") as file:
@@ -106,15 +99,12 @@ class ArchivedStep(StepFolder):
     """A step of an archive, which has no files of its own."""
 
     archive: Archive
-
-    @property
-    def archived(self) -> bool:
-        return True
+    archived: ClassVar[bool] = True
 
     def read_meta(self) -> dict[str, Any]:
         return dict(self.archive.metas[self.name])
 
-    def read_frame(self, name: str) -> pd.DataFrame | None:
+    def read_frame(self, name: str) -> "pd.DataFrame | None":
         frame = self.archive.frames(name).get(self.name)
         return None if frame is None else frame.copy(deep=False)
 

@@ -3,8 +3,6 @@
 runners/docs/0027-archives.md describes codings and orders. What is read is equal to what was written, to the bit.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,9 +65,9 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
     # texts first, for numbers are put together by them
     for name in sorted(frame.columns, key=lambda name: _kind(frame[str(name)]) != "str"):
         column, codes, values = _smallest(str(name), frame[name], texts, written)
-        data = _bytes(_ordered(column, codes, {name: codes for name, (_, codes) in written.items()}), column.width)
-        packed = compressed(data)
-        column = replace(column, bytes=len(packed), place=list(frame.columns).index(name))
+        numbers = _ordered(column, codes, {key: own for key, (_, own) in written.items()})
+        packed, width = compressed(_bytes(numbers, _width(numbers))), _width(numbers)
+        column = replace(column, width=width, bytes=len(packed), place=list(frame.columns).index(name))
         written[str(name)] = column, codes
         parts += [packed, values]
     return [msgspec.to_builtins(column) for column, _ in written.values()], b"".join(parts)
@@ -113,14 +111,14 @@ def unpacked_texts(data: bytes) -> Any:
     return pa.array(json.loads(expanded(data, text=True)), pa.large_string())
 
 
-def _kind(values: pd.Series[Any]) -> str:
+def _kind(values: pd.Series) -> str:
     if isinstance(values.dtype, pd.CategoricalDtype) or pd.api.types.is_string_dtype(values.dtype):
         return "str"
     return str(values.dtype)
 
 
 def _smallest(
-    name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
+    name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
     """Return a column's description, codes and packed values in the smallest form that a greedy search finds."""
     middle = max(0, (len(values) - TRIED) // 2)
@@ -133,29 +131,23 @@ def _smallest(
         return len(compressed(_bytes(numbers, _width(numbers)), quick=True)) + len(list_of_values)
 
     def best(forms: Iterable[tuple[Column, Whole, bytes]], *changes: dict[str, Any]) -> tuple[Column, Whole, bytes]:
-        return min(
-            (
-                (replace(column, delta=delta, **change), codes, list_of_values)
-                for column, codes, list_of_values in forms
-                for change in changes
-                for delta in (False, True)
-            ),
-            key=size,
+        changed = (
+            (replace(column, delta=delta, **change), codes, list_of_values)
+            for column, codes, list_of_values in forms
+            for change in changes
+            for delta in (False, True)
         )
+        return min(changed, key=size)
 
     form = best(_forms(name, values, texts), {})
     column = form[0]
     alike = [key for key, (other, _) in others.items() if other.coding == column.coding != BITS]
     groups = [key for key, (other, own) in others.items() if other.coding == TEXT and own.max(initial=0) <= GROUPS]
     form = best([form], {}, *({"base": key, "before": before} for key in alike for before in (False, True)))
-    column, codes, list_of_values = best([form], {}, *({"group": key} for key in groups))
-    width = _width(_ordered(column, codes, {key: own for key, (_, own) in others.items()}))
-    return replace(column, width=width), codes, list_of_values
+    return best([form], {}, *({"group": key} for key in groups))
 
 
-def _forms(
-    name: str, values: pd.Series[Any], texts: Mapping[str, Sequence[str]]
-) -> Iterable[tuple[Column, Whole, bytes]]:
+def _forms(name: str, values: pd.Series, texts: Mapping[str, Sequence[str]]) -> Iterable[tuple[Column, Whole, bytes]]:
     """Yield the description, codes and packed values of a column in each coding that keeps every bit."""
     kind = _kind(values)
     if kind == "str":

@@ -3,8 +3,6 @@
 A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -17,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from runners import ROOT
 from runners.errors import PlanError
@@ -38,11 +36,9 @@ REFERENCE = ROOT / "data" / "reference"
 RUN_VARIABLE = "LAB_RUN"
 #: Environment variable with the folder of an interrupted run that the notebook is to resume.
 RESUME_VARIABLE = "LAB_RESUME"
-MANIFEST_SCHEMA = "run/1"
 #: A file that keeps room on the disk until the run ends, so that a run whose disk is full can still be closed.
 RESERVE = ".reserve"
 RESERVE_BYTES = 128 * 1024
-SUPERSEDED = "superseded"
 _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
@@ -75,21 +71,19 @@ class RunFolder:
     lab_log = Inside("lab.log", "The lab's output while a campaign measured the run.")
 
     @classmethod
-    def create(
-        cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None
-    ) -> RunFolder:
+    def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None) -> Self:
         """Make a run folder under `root`, by default named after experiment, UTC time and size, with its manifest."""
         now = datetime.now(UTC)
         run = name or f"{experiment}-{now:%Y%m%dT%H%M%SZ}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
         folder.steps_path.mkdir(parents=True)
         (folder.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
-        about = {"schema": MANIFEST_SCHEMA, "run": run, "experiment": experiment, "size": size, "status": "running"}
+        about = {"schema": "run/1", "run": run, "experiment": experiment, "size": size, "status": "running"}
         folder.write_manifest({**about, "started_unix_s": now.timestamp(), **manifest})
         return folder
 
     @classmethod
-    def open(cls, path: Path) -> RunFolder:
+    def open(cls, path: Path) -> Self:
         """Return an existing run folder. Raises StoreError for any other path."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
@@ -100,12 +94,12 @@ class RunFolder:
     def name(self) -> str:
         return self.path.name
 
-    def write_frame(self, name: str, frame: pd.DataFrame) -> None:
+    def write_frame(self, name: str, frame: "pd.DataFrame") -> None:
         """Store a frame of the run as a whole, as Parquet."""
         (self.path / "frames").mkdir(exist_ok=True)
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
-    def read_frames(self) -> dict[str, pd.DataFrame]:
+    def read_frames(self) -> "dict[str, pd.DataFrame]":
         """Return the frames of the run as a whole, by name. Raises StoreError for a file that can't be read."""
         import pandas as pd  # here, because rooms that never touch a frame also use this module's names
 
@@ -168,7 +162,7 @@ class RunFolder:
 
     def supersede(self, step: StepFolder) -> None:
         """Move a step that no longer counts into steps/superseded/."""
-        graveyard = self.steps_path / SUPERSEDED
+        graveyard = self.steps_path / "superseded"
         graveyard.mkdir(exist_ok=True)
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
@@ -179,7 +173,7 @@ class RunFolder:
     def complete(self) -> list[StepFolder]:
         """Return the complete steps, with unreadable ones; sorted by name, or by start in an archive."""
         if archive := Archive.at(self.path):
-            return [*archive.steps()]
+            return [archive.step(name) for name in archive.metas]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
         return [step for step in steps if not step.path.name.endswith(PARTIAL) and step.meta.is_file()]
 

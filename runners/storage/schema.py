@@ -3,8 +3,6 @@
 None, an empty text and an empty tuple stand for what does not apply to a trial or is not known.
 """
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from typing import Any

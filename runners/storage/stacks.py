@@ -4,8 +4,6 @@ A pprof profile is a gzipped protocol buffer with one table of strings; field nu
 A sample is its stack and its first value, which counts samples; other values are left out.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections import defaultdict

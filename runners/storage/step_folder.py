@@ -1,13 +1,11 @@
 """A step's folder: the names of its files, its record as JSON, and its frames."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from runners.errors import Exit, LabError
 
@@ -54,9 +52,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class StepFolder:
-    """One measured step on disk."""
+    """One measured step on disk; if `archived`, in an archive and so without files of its own (see archive.py)."""
 
     path: Path
+    archived: ClassVar[bool] = False
 
     meta = Inside("step.json", "What was run and how it ended (`schema.StepRecord`).")
     console = Inside("console.txt", "The generator's standard output.")
@@ -87,11 +86,6 @@ class StepFolder:
     def name(self) -> str:
         return self.path.name.removesuffix(PARTIAL)
 
-    @property
-    def archived(self) -> bool:
-        """Whether the step is in an archive and so has no folder of its own (see archive.py)."""
-        return False
-
     def console_text(self) -> str | None:
         """Return the generator's standard output; None when none was kept."""
         try:
@@ -107,7 +101,7 @@ class StepFolder:
         except (OSError, ValueError) as error:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
 
-    def write_frames(self, frames: Mapping[str, pd.DataFrame]) -> None:
+    def write_frames(self, frames: Mapping[str, "pd.DataFrame"]) -> None:
         """Store each frame with rows as a Parquet file; the file `empty` lists the names of the frames without."""
         import pyarrow as pa  # here, because rooms that never touch a frame also use this module's names
         import pyarrow.parquet as pq
@@ -121,7 +115,7 @@ class StepFolder:
                 pq.write_table(table, self.frame(name))
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
 
-    def read_frame(self, name: str) -> pd.DataFrame | None:
+    def read_frame(self, name: str) -> "pd.DataFrame | None":
         """Return the stored frame `name`; None if the step has no such frame or the frame has no row."""
         import pyarrow.parquet as pq
 

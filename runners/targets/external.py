@@ -39,7 +39,7 @@ class RunningTarget:
 
     def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
         self.file, self.folder, self.engine = file, folder, engine
-        self.subject, self.url, self.data = name or file.name, file.base_url, file.data
+        self.subject, self.url, self.data = name or file.name, file.target.url.rstrip("/"), file.data
         self.pprof_url = f"{self.url}{file.target.pprof}" if file.target.pprof else ""  # a Go server's own profile
         self.log = folder / "server.log"
 

@@ -72,7 +72,6 @@ def test_without_a_stall_there_is_nothing_to_name(capsys: pytest.CaptureFixture[
 def test_a_cause_that_is_active_half_of_the_time_explains_nothing() -> None:
     found = unrelated(3)
     (half,) = [share for share in found.shares if share.cause.name == "compaction"]
-    assert half.chance > 0.2
     assert not half.named
 
 

@@ -30,7 +30,7 @@ OBJECTIVE = Objective()
 
 def search(seed: int, bursts_a_second: float, spread: float = 0.0) -> Curve:
     """The posterior after a search."""
-    return curve(simulated_search(seed, bursts_a_second, spread, OBJECTIVE), OBJECTIVE)
+    return curve(tuple(simulated_search(seed, bursts_a_second, spread, OBJECTIVE)), OBJECTIVE)
 
 
 def held(truth_rps: float, found: list[Bounded]) -> int:
@@ -65,7 +65,7 @@ def test_without_the_machine_s_stalls_the_interval_holds_the_knee_and_is_narrow(
 def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_settings_their_ratio(
     between: float, count: int
 ) -> None:
-    curves = [curve(started_search(seed, 0.4, between, OBJECTIVE), OBJECTIVE) for seed in range(2 * count)]
+    curves = [curve(tuple(started_search(seed, 0.4, between, OBJECTIVE)), OBJECTIVE) for seed in range(2 * count)]
     wanted = int(binom.ppf(0.002, count, 0.95))
     assert held(true_knee_rps(OBJECTIVE), [each.knee for each in curves[:count]]) >= wanted
     ratios = [ratio(*pooled((of, against))) for of, against in zip(curves[::2], curves[1::2], strict=True)]
@@ -73,7 +73,7 @@ def test_with_three_starts_the_interval_holds_the_mean_knee_and_that_of_two_sett
 
 
 def test_several_servers_tell_together_how_far_starts_lie_apart() -> None:
-    alike = [curve(started_search(seed, 0.0, 0.0, OBJECTIVE), OBJECTIVE) for seed in (1, 2, 3)]
+    alike = [curve(tuple(started_search(seed, 0.0, 0.0, OBJECTIVE)), OBJECTIVE) for seed in (1, 2, 3)]
     narrow = pooled(alike)
     assert all(own.joint.sum() == pytest.approx(1.0) for own in narrow)
     assert narrow[0].joint.sum(axis=1)[0] > alike[0].joint.sum(axis=1)[0], "three say more surely that it is little"
@@ -88,12 +88,12 @@ def test_a_knee_beyond_the_rates_that_were_offered_has_an_open_side() -> None:
     random = np.random.default_rng(5)
     low = [simulated_step(random, rps, 0) for rps in np.geomspace(500, 1500, 12)]
     found = estimate(low, OBJECTIVE)
-    assert math.isnan(curve(low, OBJECTIVE).knee.high) and found.kind == Kind.OPEN and found.low_rps <= 1500
+    assert math.isnan(curve(tuple(low), OBJECTIVE).knee.high) and found.kind == Kind.OPEN and found.low_rps <= 1500
     assert estimate(low, OBJECTIVE, limits_rps=(100, 1600)).kind == Kind.ABOVE
     assert next_rates(low, OBJECTIVE, 8)[-1] > 2_500, "the next load looks further up"
     high = [simulated_step(random, rps, 0) for rps in np.geomspace(6000, 9000, 12)]
     found = estimate(high, OBJECTIVE)
-    assert math.isnan(curve(high, OBJECTIVE).knee.low) and found.kind == Kind.OPEN and found.high_rps >= 6000
+    assert math.isnan(curve(tuple(high), OBJECTIVE).knee.low) and found.kind == Kind.OPEN and found.high_rps >= 6000
     assert estimate(high, OBJECTIVE, limits_rps=(5_900, 1e6)).kind == Kind.BELOW
     assert next_rates(high, OBJECTIVE, 8)[0] < 2_500
     assert next_rates(high, OBJECTIVE, 8, low_rps=5_000)[0] == 5_000
@@ -106,9 +106,11 @@ def test_a_step_that_was_disturbed_is_judged_by_both_of_its_bounds() -> None:
     assert short(1000, 9.9, 1.0, 0.2).outcome(OBJECTIVE) == StepOutcome.MET, "what is met all the same is met"
     assert short(1000, 16.1, 1.0, 0.012).outcome(OBJECTIVE) == StepOutcome.MISSED
     assert short(1000, 5.0, 0.98, 0.012).outcome(OBJECTIVE) == StepOutcome.STALLED
-    late = replace(short(1000, 15.0, 1.0, 0.0), least_us=((0.99, 9_000.0),), achieved_most=1.0)
+    read = short(1000, 15.0, 1.0, 0.0)
+    late = replace(read, best=replace(read, latency_us=((0.99, 9_000.0),)))
     assert late.outcome(OBJECTIVE) == StepOutcome.GENERATOR and late.as_read.outcome(OBJECTIVE) == StepOutcome.MISSED
-    assert replace(late, least_us=((0.99, 10_500.0),)).outcome(OBJECTIVE) == StepOutcome.MISSED
+    later = replace(read, best=replace(read, latency_us=((0.99, 10_500.0),)))
+    assert later.outcome(OBJECTIVE) == StepOutcome.MISSED
     assert estimate([stalled, late], OBJECTIVE).kind == Kind.FAILED
 
 
@@ -123,7 +125,8 @@ def test_what_disturbed_a_step_never_made_it_better(
     p99_ms: float, achieved: float, stalled: float, least: float, lost: float
 ) -> None:
     read = replace(short(1000, p99_ms, achieved, stalled), lost=lost)
-    late = replace(read, least_us=((0.99, 1000 * p99_ms * least),), achieved_most=max(achieved, least))
+    best = replace(read, latency_us=((0.99, 1000 * p99_ms * least),), achieved=max(achieved, least))
+    late = replace(read, best=best)
     bounds = [each.bounds(OBJECTIVE) for each in (replace(read, stalled=0.0), read, late)]
     assert bounds[0][0] == bounds[0][1] == bounds[1][1] == bounds[2][1]
     assert bounds[2][0] <= bounds[1][0] <= bounds[0][0]
@@ -145,7 +148,7 @@ def test_a_step_that_fell_short_of_its_rate_or_lost_requests_misses_though_its_p
 
 
 def test_the_rates_of_a_batch_lie_where_the_knee_may_lie() -> None:
-    steps = simulated_search(1, 0.4, 0.0, OBJECTIVE)
+    steps = tuple(simulated_search(1, 0.4, 0.0, OBJECTIVE))
     knee, rates = curve(steps, OBJECTIVE).knee, next_rates(steps, OBJECTIVE, 9)
     assert rates == sorted(rates) and rates[0] <= knee.low * 1.02 and rates[-1] >= knee.high / 1.02
 
@@ -183,8 +186,8 @@ def short(rps: float, p99_ms: float, achieved: float, stalled: float) -> RateSte
 
 
 def test_steps_in_which_the_machine_stalled_tell_where_the_knee_lies() -> None:
-    steps = [short(*each) for each in TOO_HIGH]
-    calm = [each for each in steps if each.stalled < 0.001]
+    steps = tuple(short(*each) for each in TOO_HIGH)
+    calm = tuple(each for each in steps if each.stalled < 0.001)
     knee = curve(steps, OBJECTIVE).knee
     assert knee.low < 11_380 < 12_130 < knee.high, "between what met and what missed by more than its stalls explain"
     assert knee.high / knee.low < 0.9 * curve(calm, OBJECTIVE).knee.high / curve(calm, OBJECTIVE).knee.low
@@ -192,7 +195,7 @@ def test_steps_in_which_the_machine_stalled_tell_where_the_knee_lies() -> None:
 
 def unknown(of: RateStep) -> RateStep:
     """The step of a generator of which it is not known by how much it was late."""
-    return replace(of, least_us=tuple((level, 0.0) for level, _ in of.latency_us), achieved_most=1.0)
+    return replace(of, best=replace(of, latency_us=tuple((level, 0.0) for level, _ in of.latency_us), achieved=1.0))
 
 
 def test_what_is_missed_while_the_generator_was_late_leaves_a_lower_bound() -> None:

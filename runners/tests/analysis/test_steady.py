@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from runners.analysis.steady_state import change_points, steadiness
+from runners.analysis.steady_state import DRIFT, change_points, steadiness, steady_from
 from runners.readers.run import Step, complete, frame
 from runners.tests.counts import allowed, rounds
 from runners.tests.fixtures.latency_process import step_of as recorded
@@ -44,8 +44,8 @@ def test_a_planted_warm_up_is_found_to_the_second(seconds: int, noise: float) ->
         warm = int(random.integers(2, max(3, seconds // 3)))
         medians = flat(random, seconds, noise)
         medians[:warm] *= 1 + 0.6 * np.linspace(1, 0.3, warm)
-        seen = steadiness(step_of(medians))
-        found += seen.steady is True and seen.from_s is not None and abs(seen.from_s - warm) <= 1
+        steady = steadiness(step_of(medians)).steady is True
+        found += steady and abs(steady_from(np.log(medians), DRIFT) - warm) <= 1
     print(f"warm-up in {seconds} s, noise {noise:.0%}: found to the second in {found / count:.1%} of {count}")
     assert found / count >= allowed(0.94, count)
 
@@ -64,27 +64,27 @@ def test_noise_is_steady_and_a_drift_is_not(seconds: int, noise: float) -> None:
     )
     assert steady / count >= allowed(0.93, count)
     assert drifting / count >= allowed(0.97, count)
-    assert steadiness(step_of(drifts)).from_s is None
+    assert steadiness(step_of(drifts)).steady is False
 
 
 def test_the_compiler_counts_too() -> None:
     random = np.random.default_rng(3)
-    jit = np.where(np.arange(30) < 8, 400.0, 1.0)
-    seen = steadiness(step_of(flat(random, 30, 0.01), jit_ms=jit))
-    assert seen.steady and seen.from_s == 8
+    early, late = (np.where(np.arange(30) < end, 400.0, 1.0) for end in (8, 20))
+    assert steadiness(step_of(flat(random, 30, 0.01), jit_ms=early)).steady
+    assert steadiness(step_of(flat(random, 30, 0.01), jit_ms=late)).changing == ("JIT compilation",)
 
 
 def test_the_rate_counts_too() -> None:
     random = np.random.default_rng(4)
-    rate = np.where(np.arange(30) < 5, 700.0, 1_000.0)
-    seen = steadiness(step_of(flat(random, 30, 0.01), rate))
-    assert seen.steady and seen.from_s == 5
+    early, late = (np.where(np.arange(30) < end, 700.0, 1_000.0) for end in (5, 20))
+    assert steadiness(step_of(flat(random, 30, 0.01), early)).steady
+    assert steadiness(step_of(flat(random, 30, 0.01), late)).changing == ("rate",)
 
 
 def test_a_second_that_stands_out_is_not_the_end_of_a_warm_up() -> None:
     medians = flat(np.random.default_rng(5), 30, 0.01)
     medians[14] *= 3
-    assert steadiness(step_of(medians)).from_s == 0
+    assert steadiness(step_of(medians)).steady and steady_from(np.log(medians), DRIFT) == 0
 
 
 def test_a_change_late_in_the_run_is_never_steady() -> None:

@@ -15,8 +15,8 @@ from runners.storage.schema import Ended
 from runners.tests.fixtures.fake_rounds import RATE_RPS, round_of, with_summary
 
 LATENCIES = {Aspect.MEDIAN, Aspect.TAIL}
-ALL_BUT_COUNTS = set(Aspect) - {Aspect.COUNTS}
-NEITHER_CPU_NOR_LATENCY = {*LATENCIES, Aspect.CPU, Aspect.PROFILE}
+EVERY_ASPECT = set(Aspect)
+NEITHER_CPU_NOR_LATENCY = {*LATENCIES, Aspect.CPU}
 
 
 def during_other_work(step: Step, cores: float = 0.9) -> Step:
@@ -50,7 +50,7 @@ def test_a_load_that_went_well_is_quoted_for_everything(load: Step) -> None:
 def test_more_than_one_failed_request_of_a_thousand_leaves_only_counts(load: Step, kind: Cause, column: str) -> None:
     few, many = (with_summary(load, **{column: float(count)}) for count in (9, 12))
     assert cause(few) is None and withheld(few) == set()
-    assert cause(many) is kind and withheld(many) == ALL_BUT_COUNTS
+    assert cause(many) is kind and withheld(many) == EVERY_ASPECT
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_more_than_one_failed_request_of_a_thousand_leaves_only_counts(load: Ste
 )
 def test_how_a_load_ended_comes_before_its_shortfall(load: Step, how: Ended, kind: Cause) -> None:
     short = ended(with_summary(load, achieved_rps=RATE_RPS / 2), how)
-    assert cause(short) is kind and withheld(short) == ALL_BUT_COUNTS
+    assert cause(short) is kind and withheld(short) == EVERY_ASPECT
 
 
 def test_saturation_is_a_statement_about_the_rate_alone(load: Step) -> None:

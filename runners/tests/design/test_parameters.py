@@ -267,7 +267,5 @@ def test_the_engines_are_those_of_the_server() -> None:
     assert {name.lower() for name in known} == set(ENGINES)
 
 
-def test_a_setting_names_a_front_that_there_is() -> None:
+def test_a_setting_has_the_published_front_and_the_lab_s_jdk() -> None:
     assert Setting.of("lsm").front == "one-nio" and Setting.of("lsm").jdk == 0
-    with pytest.raises(PlanError, match="no front 'netty'"):
-        Setting("a", "lsm", front="netty")

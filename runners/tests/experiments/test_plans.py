@@ -11,7 +11,7 @@ from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import validate
 from runners.design.ladder import KneeSearch, Ladder
 from runners.design.load import SIZES
-from runners.design.session import Session
+from runners.design.session import Session, specification
 from runners.experiments.registry import EXPERIMENTS
 
 MEASURED = [number for number, plan in EXPERIMENTS.items() if plan.blocks is not None and plan.notebook]
@@ -36,5 +36,5 @@ def test_closed_loops_of_one_name_are_the_same_load_so_that_a_resumed_run_reads_
     loads = defaultdict[str, set[str]](set)
     for block in plan.blocks_of(validate(plan.parameters, {"size": size})):
         for session in first_loads(block):
-            loads[session.trials[0].name].add(session.specification)
+            loads[session.trials[0].name].add(specification(session))
     assert {name: len(plans) for name, plans in loads.items() if len(plans) > 1} == {}

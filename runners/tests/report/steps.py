@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from runners.readers.run import COLUMNS as EVERY
-from runners.readers.run import Run, Step, frame
+from runners.readers.run import Run, Step, complete, frame
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.storage.schema import record_of
 
@@ -118,7 +118,9 @@ def step(
         "server": {"command": ["java", "-jar", "server.jar"], "ready": {"transport": "native"}},
     }
     made = frames_of(values) if len(values) else empty_frames()
-    return Step(name, record_of({**base, **meta}), StepFolder(folder / "steps" / name), {**made, **(frames or {})})
+    return Step(
+        name, record_of({**base, **meta}), StepFolder(folder / "steps" / name), complete({**made, **(frames or {})})
+    )
 
 
 def floor(folder: Path, **meta: Any) -> Step:

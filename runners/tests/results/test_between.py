@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from runners.analysis.comparison import Comparison
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import QUANTITIES, Reason, resolution, welch
+from runners.analysis.quantities import LEAST_US, QUANTITIES, RESOLUTION, Reason, welch
 from runners.analysis.runs import differing, pairs
 from runners.cli import lab
 from runners.cli.work import compare_folders
@@ -160,7 +160,7 @@ def test_groups_that_each_read_one_figure_differ_by_no_less_than_a_histogram_can
 
     def compared(us: float) -> tuple[Direction, float, float]:
         a, b = np.array([52.0] * 3), np.array([us] * 3)
-        row = welch(quantity, ("A", "B"), np.log(a), np.log(b), 0.01, 0.02, resolution(quantity, a, b))
+        row = welch(quantity, ("A", "B"), np.log(a), np.log(b), 0.01, 0.02, RESOLUTION + LEAST_US / 52.0)
         return row.direction, row.low, row.high
 
     _, low, high = compared(52.0)

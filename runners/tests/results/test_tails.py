@@ -30,7 +30,7 @@ from runners.results.tails import TABLES_TO_MERGE, explains, puts_before_a_merge
 def test_a_cause_explains_a_tail_by_its_interval_and_only_beyond_chance(
     share: Bounded, named: bool, verdict: Verdict
 ) -> None:
-    assert explains(Share(cause("flush", [(1.0, 2.0, 1_000.0)]), share, 0.0, 0.01, named)) == verdict
+    assert explains(Share(cause("flush", [(1.0, 2.0, 1_000.0)]), share, 0.01, named)) == verdict
 
 
 @given(st.integers(1, 10**7), st.data())
