@@ -1,7 +1,5 @@
 """The audit of files: every rule applied to every output, a summary, and the rules by code with their pages."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Figures that the rules derive from an output: latencies, rates, the shortfall and its causes."""
 
-from __future__ import annotations
-
 import math
 
 from runners.readers.console_report import ENOUGH_BEYOND

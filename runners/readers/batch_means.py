@@ -3,8 +3,6 @@
 The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,14 +24,10 @@ class Variance:
     value: float
     degrees: float
 
-    @property
-    def raised_by(self) -> float:
-        """The factor for `value` that makes a normal 95 % interval as wide as a t interval: (t / normal quantile)^2."""
-        return _raised(self.degrees)
-
 
 @cache
-def _raised(degrees: float) -> float:
+def t_factor(degrees: float) -> float:
+    """Return the factor for a variance that makes a normal 95 % interval as wide as a t interval."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
@@ -58,11 +52,6 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
     """
     total = float(whole.sum())
     return batch_variance((part - float(part.sum()) / total * whole) / total, neighbours=neighbours)
-
-
-def mean_variance(values: Floats) -> Variance:
-    """Estimate the variance of the mean of values, one for each batch; shape (batches,)."""
-    return batch_variance((values - values.mean()) / len(values))
 
 
 def jackknife_variance(left_out: Floats) -> Variance:

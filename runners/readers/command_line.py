@@ -1,7 +1,5 @@
 """Parser of a command line of wrk, wrk2 or truepace: text to typed flags."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

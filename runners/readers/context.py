@@ -3,8 +3,6 @@
 Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 No content raises an error: what can't be read becomes a `Problem` that names its line.
 """
 
-from __future__ import annotations
-
 import codecs
 import html
 import json

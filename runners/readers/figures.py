@@ -1,7 +1,5 @@
 """Converters of the figures in a load tool's file, text or numbers in the tool's own unit, into typed reports."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import re

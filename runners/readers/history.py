@@ -3,8 +3,6 @@
 The runs' figures can also be written as a Parquet data set by experiment and class of machine: view `measurements`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

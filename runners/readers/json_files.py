@@ -3,8 +3,6 @@
 Most tools' objects are described in load_tools.toml (see `JsonSummary`); the others have a function here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

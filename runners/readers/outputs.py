@@ -1,7 +1,5 @@
 """Every output of a load tool in a file, with the command and the offered rate that the text around it gives."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

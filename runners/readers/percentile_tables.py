@@ -3,8 +3,6 @@
 Each column becomes one output that has only percentiles.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

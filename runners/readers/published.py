@@ -1,7 +1,5 @@
 """The published figures: the raw console output of the reports under data/published/, parsed when it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache

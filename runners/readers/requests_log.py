@@ -3,8 +3,6 @@
 Format: `runners/loadgen/docs/requests.md`. A log that was cut short is read up to its last whole block.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

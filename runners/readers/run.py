@@ -1,7 +1,5 @@
 """A run as it was read from its folder: steps with records and frames; frames.toml lists the frames' columns."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Callable, Iterable, Mapping

@@ -47,15 +47,9 @@ class Samples:
     counts: Integers
 
     @classmethod
-    def empty(cls) -> Samples:
-        return cls(np.empty(0, np.float64), np.empty(0, np.int64))
-
-    @classmethod
     def merge(cls, parts: Iterable[Samples]) -> Samples:
         """Return the sum of several histograms, in which the counts of equal values are added."""
-        given = list(parts)
-        if not given:
-            return cls.empty()
+        given = [cls(np.empty(0), np.empty(0, np.int64)), *parts]
         values, where = np.unique(np.concatenate([part.values_us for part in given]), return_inverse=True)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, where, np.concatenate([part.counts for part in given]))
@@ -84,11 +78,6 @@ class Samples:
         """Return the value in microseconds at `level` (0..1); NaN without samples."""
         return self.at_rank(rank(self.total, level)) if self.total else math.nan
 
-    def bounds(self, level: float) -> tuple[float, float]:
-        """Return the 95 % bounds of the true percentile in microseconds; NaN on a side with too few samples for one."""
-        low, high = bound_ranks(self.total, level)
-        return self.at_rank(low), self.at_rank(high)
-
     def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
         """Return the `percentiles` frame (see frames.toml) of one kind of latency.
 
@@ -99,7 +88,7 @@ class Samples:
         rows = []
         for level in LEVELS if every.total else ():
             position = rank(every.total, level)
-            value_us, (low_us, high_us) = every.at_rank(position), every.bounds(level)
+            value_us, low_us, high_us = map(every.at_rank, (position, *bound_ranks(every.total, level)))
             most_us = self.at_rank(position) if position <= self.total else math.nan
             rows.append(
                 {

@@ -4,8 +4,6 @@ A pattern names its figures in angle brackets, and the name says how the text is
 `…_s` and rates as decimals, the rest as times with their unit. Other lines are read by a method of `Summary`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

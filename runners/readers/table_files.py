@@ -1,7 +1,5 @@
 """Readers of the tables that load tools write: one row for each request or for each operation."""
 
-from __future__ import annotations
-
 import csv
 import html
 import math

@@ -3,8 +3,6 @@
 A file has one output, or one for each operation (a label of JMeter, a tag of an interval log).
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Output that is cut short gives a report whose last fields are None; its unknown lines are kept as diagnostics.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable

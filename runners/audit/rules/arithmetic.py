@@ -1,7 +1,5 @@
 """Rules SUM and DOC003: figures of one output that can't all be true, and outputs that are given twice."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise

@@ -1,7 +1,5 @@
 """Rules RUN and SMP: how the generator was run, what it printed of itself, and how many samples figures have."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

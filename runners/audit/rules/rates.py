@@ -1,7 +1,5 @@
 """Rules RAT: offered and achieved rates, and what latencies mean if these rates differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import pairwise

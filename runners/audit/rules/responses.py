@@ -1,7 +1,5 @@
 """Rules ERR: errors that count as successes, time-outs, and a mixed load with requests of one kind alone."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
