@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from runners import words
 from runners.errors import ReadError, text_of
-from runners.readers.console_report import beyond
-from runners.readers.figures import count, number
+from runners.readers.console_report import LEVELS, beyond
+from runners.readers.figures import at, count, number, part
 from runners.readers.run import frame
 from runners.storage.step_folder import FORMER_NAME
 
 #: Schemas of the reports of our generator and of the reference clients, which write some of the fields.
 SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
-LEVEL_NAMES = {
-    "p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p99_9": 0.999, "p99_99": 0.9999, "p99_999": 0.99999, "max": 1.0,
-}  # fmt: skip
 INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us", "p99_us", "p99_9_us", "max_us")}
 
 
@@ -39,11 +38,6 @@ def read_load_json(path: Path) -> LoadReport:
     return LoadReport(document)
 
 
-def _section(document: dict[str, Any], name: str) -> dict[str, Any]:
-    value = document.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 @dataclass(frozen=True, slots=True)
 class LoadReport:
     """The content of a generator's report; a key that it lacks is a missing value in the frames."""
@@ -59,43 +53,28 @@ class LoadReport:
     def elapsed_s(self) -> float | None:
         return number(self.document.get("elapsed_s"))
 
-    @property
-    def targets(self) -> dict[str, LoadReport]:
-        """Reports of the targets that shared the schedule, by name; empty if the load was on one server."""
-        return {str(target["name"]): LoadReport(target) for target in self.document.get("targets") or ()}
-
-    @property
-    def completed(self) -> int:
-        """The number of complete responses, in the warm-up and after it."""
-        requests = _section(self.document, "requests")
-        return int(requests.get("completed") or 0) + int(requests.get("warmup_completed") or 0)
-
     def summary_frame(self) -> pd.DataFrame:
-        requests, errors, generator, reconnect_us, waited_us = (
-            _section(self.document, name)
-            for name in ("requests", "errors", "generator", "reconnect_us", "waited_for_connection_us")
-        )
-        lag_us = _section(generator, "lag_us")
-        user, system = generator.get("cpu_user_s"), generator.get("cpu_system_s")
+        given = partial(at, self.document)
+        user, system = given("generator/cpu_user_s"), given("generator/cpu_system_s")
         of_run = ("offered_rps", "achieved_rps", "elapsed_s", "reconnects", "closed_idle")
         of_generator = ("kept_up", "kept_up_to", "receive_clock", "coalesce_us", "held")
         tells_waits = "waited_for_connection_us" in self.document and self.document.get("offered_rps") is not None
         row = {
-            **{name: self.document.get(name) for name in of_run},
-            **{name: requests.get(name) for name in ("scheduled", "sent", "completed", "censored", "unsent")},
-            "non_2xx": errors.get("status"),
-            **{f"{cause}_errors": errors.get(cause) for cause in ("connect", "read", "write", "parse")},
-            "timeouts": errors.get("timeout"),
-            "bytes_read": _section(self.document, "bytes").get("read"),
-            **{name: generator.get(name) for name in of_generator},
-            "lag_max_us": lag_us.get("max"),
-            "lag_p99_us": lag_us.get("p99"),
+            **{name: given(name) for name in of_run},
+            **{name: given(f"requests/{name}") for name in ("scheduled", "sent", "completed", "censored", "unsent")},
+            "non_2xx": given("errors/status"),
+            **{f"{cause}_errors": given(f"errors/{cause}") for cause in ("connect", "read", "write", "parse")},
+            "timeouts": given("errors/timeout"),
+            "bytes_read": given("bytes/read"),
+            **{name: given(f"generator/{name}") for name in of_generator},
+            "lag_max_us": given("generator/lag_us/max"),
+            "lag_p99_us": given("generator/lag_us/p99"),
             "generator_cpu_s": None if user is None or system is None else user + system,
-            "reconnect_p50_us": reconnect_us.get("p50"),
-            "reconnect_max_us": reconnect_us.get("max"),
-            "waited": waited_us.get("count", 0) if tells_waits else None,
-            "waited_p50_us": waited_us.get("p50"),
-            "waited_max_us": waited_us.get("max"),
+            "reconnect_p50_us": given("reconnect_us/p50"),
+            "reconnect_max_us": given("reconnect_us/max"),
+            "waited": given("waited_for_connection_us/count") or 0 if tells_waits else None,
+            "waited_p50_us": given("waited_for_connection_us/p50"),
+            "waited_max_us": given("waited_for_connection_us/max"),
         }
         return frame("summary", [row])
 
@@ -107,27 +86,26 @@ class LoadReport:
         """Return the `targets` frame, a row for each target that shared the schedule; empty for one server."""
         rows = (
             {
-                "target": name,
-                **{rate: report.document.get(rate) for rate in ("offered_rps", "achieved_rps")},
-                **{count: _section(report.document, "requests").get(count) for count in ("scheduled", "completed")},
-                "served": report.completed,
-                "non_2xx": _section(report.document, "errors").get("status"),
+                "target": str(target["name"]),
+                **{rate: target.get(rate) for rate in ("offered_rps", "achieved_rps")},
+                **{count: at(target, f"requests/{count}") for count in ("scheduled", "completed")},
+                "served": sum(at(target, f"requests/{count}") or 0 for count in ("completed", "warmup_completed")),
+                "non_2xx": at(target, "errors/status"),
             }
-            for name, report in self.targets.items()
+            for target in self.document.get("targets") or ()
         )
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
         """Return the `status` frame: numbers of responses by HTTP status code."""
-        counts = _section(self.document, "status")
+        counts = part(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
     def spectrum_frame(self) -> pd.DataFrame:
-        spectra = _section(self.document, "spectrum")
         rows = (
             {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
             for kind in KINDS
-            for row in spectra.get(kind) or ()
+            for row in at(self.document, f"spectrum/{kind}") or ()
         )
         return frame("spectrum", rows)
 
@@ -142,9 +120,9 @@ class LoadReport:
                 "at_least": name in values["at_least"] if "at_least" in values else None,
             }
             for kind in KINDS
-            if (values := _section(_section(self.document, "latency_us"), kind)).get("count")
-            for name, level in LEVEL_NAMES.items()
-            if values.get(name) is not None
+            if (values := part(self.document, f"latency_us/{kind}")).get("count")
+            for level in LEVELS
+            if values.get(name := words.level(level).replace(".", "_")) is not None
         )
         return frame("percentiles", rows)
 
@@ -164,8 +142,8 @@ class LoadReport:
             {
                 "t_s": interval.get("t_s"),
                 "kind": kind,
-                "count": _section(interval, kind).get("count"),
-                **{column: _section(interval, kind).get(name) for name, column in INTERVAL_NAMES.items()},
+                "count": at(interval, f"{kind}/count"),
+                **{column: at(interval, f"{kind}/{name}") for name, column in INTERVAL_NAMES.items()},
                 "errors": interval.get("errors"),
                 "completed": interval.get("completed"),
             }

@@ -53,8 +53,8 @@ def read_run(folder: RunFolder) -> Run:
     return Run(folder, manifest, tuple(steps), folder.unfinished(), folder.read_frames())
 
 
-def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
-    """Return a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
+def read_step(folder: StepFolder) -> Step:
+    """Return a step, from its stored frames if all are there, else from its raw files."""
     unreadable: list[str] = []
     try:
         record = read_record(folder)
@@ -62,10 +62,8 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
         problem = f"{folder.meta.name}: can't be read"
         unreadable.append(problem)
         record = StepRecord(name=folder.name, invalid_reasons=(problem,), ended=Ended.UNREADABLE)
-    stored = None if from_raw else _stored(folder, unreadable)
-    if stored is None:
-        stored = _Reader(folder, record, unreadable).frames()
-    return Step(folder.name, record, folder, stored, tuple(unreadable))
+    frames = _stored(folder, unreadable) or _Reader(folder, record, unreadable).frames()
+    return Step(folder.name, record, folder, frames, tuple(unreadable))
 
 
 def store_frames(step: Step) -> None:
