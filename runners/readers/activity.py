@@ -3,8 +3,6 @@
 Times are seconds from `start_unix_us`, where the recorded window of `elapsed_s` starts. Rows outside it are left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -33,7 +31,7 @@ def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None
     return _within(table, table["length_s"], elapsed_s)
 
 
-def _within(table: pd.DataFrame, length_s: pd.Series[float], elapsed_s: float | None) -> pd.DataFrame:
+def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float | None) -> pd.DataFrame:
     """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if that is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
@@ -171,7 +169,7 @@ def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = Non
     return table.loc[inside].reset_index(drop=True)
 
 
-_HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")
+_HEAD = "#stall-witness/1 period_ns="
 _MOMENT = re.compile(r"#(?:begin|end) monotonic_ns=(\d+) unix_ns=(\d+)$")
 _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
@@ -204,9 +202,8 @@ class StallLog:
 def read_stall_log(path: Path) -> StallLog:
     """Return the log of a stall witness. Raises ReadError for another file or a broken line."""
     lines = text_of(path, strict=True).splitlines()
-    head = _HEAD.match(lines[0]) if lines else None
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
-    if head is None or len(moments) != 2:
+    if not lines or not lines[0].startswith(_HEAD) or len(moments) != 2:
         raise ReadError(path, "does not begin with '#stall-witness/1' and two moments", "build the witness again")
     used_ns = {int(core[1]): int(core[2]) for line in lines if (core := _CORE.match(line))}
     try:

@@ -4,8 +4,6 @@ Latencies are in microseconds, except in spectra, which are kept in milliseconds
 pandas, so that reading a console output starts at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 RESPONSE, SERVICE = "response", "service"
 
 
-def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
     """Return rows as the step frame `name`; pandas is loaded only here: a console output is read without it."""
     from runners.readers import run
 
@@ -153,7 +151,7 @@ class ConsoleReport:
         kinds = {RESPONSE: self.latencies, SERVICE: self.uncorrected}
         return {kind: latencies for kind, latencies in kinds.items() if latencies}
 
-    def spectrum_frame(self) -> pd.DataFrame:
+    def spectrum_frame(self) -> "pd.DataFrame":
         """Return the `spectrum` frame; the uncorrected distribution is kind `service`."""
         rows = (
             {
@@ -165,7 +163,7 @@ class ConsoleReport:
         )  # fmt: skip
         return frame("spectrum", rows)
 
-    def percentiles_frame(self) -> pd.DataFrame:
+    def percentiles_frame(self) -> "pd.DataFrame":
         """Return the `percentiles` frame; the bounds are NaN, for a console shows no samples."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
@@ -183,7 +181,7 @@ class ConsoleReport:
             ]  # fmt: skip
         return frame("percentiles", rows)
 
-    def summary_frame(self) -> pd.DataFrame:
+    def summary_frame(self) -> "pd.DataFrame":
         """Return the `summary` frame; figures that no console shows (censored requests, lag) are NaN."""
         counted = self.requests is not None  # the tools print errors only where there are any
         errors = self.socket_errors or (SocketErrors() if counted else None)

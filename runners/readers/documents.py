@@ -17,7 +17,7 @@ from typing import Any
 from runners.errors import why
 
 LARGEST_BYTES = 32 * 1024 * 1024  # a report is text that people read; a larger file is data
-_PEEK = 8_192
+PEEK = 4_000  # characters by which a file is recognised
 _BINARY = {"simulation.log": "Gatling's binary log: not read; give js/stats.json"}
 _BREAK = re.compile(r"\r\n|\r|\n")
 _TAG = re.compile(
@@ -77,7 +77,7 @@ def read_document(path: Path) -> Document:
     except OSError as error:
         return unread(f"can't be read ({why(error)})")
     encoding = next((name for mark, name in _BOMS if raw.startswith(mark)), None)
-    if encoding is None and b"\0" in raw[:_PEEK]:
+    if encoding is None and b"\0" in raw[: 2 * PEEK]:
         return unread(_BINARY.get(path.name, "binary; skipped"))
     problems: tuple[Problem, ...] = ()
     try:

@@ -20,6 +20,7 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import ReadError, text_of
 from runners.readers.load_json import KINDS
+from runners.readers.requests_log import LEVELS
 from runners.readers.run import COLUMNS, frame
 from runners.readers.samples import Samples
 
@@ -112,12 +113,11 @@ class HdrLog:
 
     def intervals_frame(self) -> pd.DataFrame:
         """Return the `intervals` frame: a row for each second and kind, without errors, which a log does not have."""
-        levels = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
         rows = (
             {
                 "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
                 "completed": second.samples.total, "max_us": second.samples.max_us,
-                **{name: second.samples.percentile(level) for name, level in levels.items()},
+                **{name: second.samples.percentile(level) for level, name in LEVELS.items()},
             }
             for second in self.seconds
             if second.kind != CENSORED

@@ -12,25 +12,24 @@ from typing import Any
 
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Footer, SocketErrors
-from runners.readers.documents import Problem
+from runners.readers.documents import PEEK, Problem
 from runners.readers.figures import Json, at, command_of, count, number, part, percentiles, run_of
 from runners.readers.table_files import K6, SampleTable
 from runners.readers.tools import TOOLS, TRUEPACE, JsonSummary
 
-_PEEK = 4_000  # characters by which a file is recognised
 _IN_FLIGHT = "aborted due to deadline"  # oha's requests in flight at the end
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
     """Return the outputs in a load tool's JSON, or a problem if the JSON is damaged; None for any other text."""
     text = text.lstrip("\ufeff")
-    by_line = next((read for mark, read in _BY_LINE if mark.match(text[:_PEEK].lstrip())), None)
+    by_line = next((read for mark, read in _BY_LINE if mark.match(text[:PEEK].lstrip())), None)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         if by_line:
             return tuple(by_line(_objects(text)))
-        damaged = _JSON_MARK.search(text[:_PEEK])
+        damaged = _JSON_MARK.search(text[:PEEK])
         return Problem(1, f"a load tool's JSON that is damaged ({error}): not read") if damaged else None
     for keys, read in _OBJECTS if isinstance(content, dict) else ():
         if all(key in content for key in keys) and (reports := tuple(read(content))):

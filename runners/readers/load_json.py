@@ -1,7 +1,5 @@
 """Reader of the JSON report of the load generator or of its reference clients; latencies are in microseconds."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +21,7 @@ KINDS = ("response", "service")
 INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us", "p99_us", "p99_9_us", "max_us")}
 
 
-def read_load_json(path: Path) -> LoadReport:
+def read_load_json(path: Path) -> "LoadReport":
     """Return the report in a generator's file. Raises ReadError if it is no JSON or has an unknown schema."""
     remedy = "run the step again; the console output may still be read"
     text = text_of(path, remedy)

@@ -3,8 +3,6 @@
 A raw file that is missing or broken costs only the frames that need it; `Step.unreadable` names it and the cause.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -111,7 +109,7 @@ def archived_content(step: Step) -> Content:
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
-def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
+def _three_digits(times_us: "pd.Series[float]") -> "pd.Series[float]":
     """Return times rounded to three significant digits; zero and NaN stay."""
     known = times_us.where(times_us > 0)
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)

@@ -12,13 +12,12 @@ from pathlib import Path
 from runners.errors import ReadError
 from runners.readers import units
 from runners.readers.console_report import ConsoleReport, Footer, Latencies, SpectrumRow
-from runners.readers.documents import Document, Problem
+from runners.readers.documents import PEEK, Document, Problem
 from runners.readers.figures import MS, known_levels, run_of
 from runners.readers.json_files import read_json
 from runners.readers.table_files import JTL_XML, read_jtl_xml, read_table
 from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
 
-_PEEK = 4_000  # characters by which a file is recognised
 #: Load tools' files that are not read: a pattern of the first line, a name, and the file to give instead.
 _NOT_READ = (
     (re.compile(r"^(?:RUN|ASSERTION|USER)\t"), "Gatling's log", "js/stats.json"),
@@ -32,7 +31,7 @@ _ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
     """Return the outputs in a load tool's file, or the problem with the file; None for a file of another kind."""
-    start = document.text[: _PEEK + 1].lstrip("\ufeff \t\r\n")
+    start = document.text[: PEEK + 1].lstrip("\ufeff \t\r\n")
     suffix = document.path.suffix.lower()
     if not start or suffix == ".ipynb":
         return None

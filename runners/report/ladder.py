@@ -414,7 +414,7 @@ def knee_sections(run: Run) -> Iterator[Section]:
         knee_picture(run, workload, searched).at(knees_anchor(workload)) for workload, searched in by_workload.items()
     ]
     every = [(searched[0].ladder, store) for searched in by_workload.values() for store in searched]
-    engines = {store.ladder.steps[0].engine for _, store in every}
+    engines = {store.ladder.steps[0].record.engine for _, store in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(first, store.ladder) for first, store in every)
     bounds = any(store.knee.kind != Kind.FOUND for _, store in every)

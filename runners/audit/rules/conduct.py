@@ -35,7 +35,7 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 def _too_short(output: Output) -> Iterator[Seen]:
     if output.tool != WRK2:
         return
-    report, duration, parts = output.report, figures.finite(output.duration_s), []
+    report, duration, parts = output.report, words.finite(output.duration_s), []
     means = {
         "calibration": list(report.calibrations_us),
         "Latency": [report.latency.mean] if report.latency else [],
@@ -98,7 +98,7 @@ def _cut(output: Output) -> Iterator[Seen]:
     if not output.missing or output.report.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
-    mean = figures.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
+    mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         text += (
             f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {words.rate(threads * mean)} in all"
@@ -108,7 +108,7 @@ def _cut(output: Output) -> Iterator[Seen]:
 
 @rule("RUN007")
 def _stopped(output: Output) -> Iterator[Seen]:
-    elapsed_s, planned_s = figures.finite(output.report.elapsed_s), figures.finite(output.report.duration_s)
+    elapsed_s, planned_s = words.finite(output.report.elapsed_s), words.finite(output.report.duration_s)
     if elapsed_s is None or not planned_s:
         return
     early = elapsed_s < ENDED_EARLY * planned_s and not figures.is_of_no_run(output)
@@ -119,7 +119,7 @@ def _stopped(output: Output) -> Iterator[Seen]:
 
 @rule("RUN008")
 def _slow_to_open(output: Output) -> Iterator[Seen]:
-    opening, duration = figures.opening_s(output), figures.finite(output.duration_s)
+    opening, duration = figures.opening_s(output), words.finite(output.duration_s)
     if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
         text = (
             f"wrk2 opens a thread's connections one in 5 ms: {words.count(output.connections)} over "

@@ -112,7 +112,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
         f"{words.latency(largest)}; it grows with the length of the run"
     )
     evidence = {f"{named}_us": value, "max_us": largest}
-    if duration := figures.finite(output.duration_s):
+    if duration := words.finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence, size=value)
 
@@ -153,7 +153,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 def _began_with(output: Output) -> float | None:
     """Return wrk2's mean latency (us) in its calibration if a backlog or a cold server explains it; else None."""
-    known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
+    known = [mean for mean in map(words.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
     behind_s = figures.warm_up_s(output) - left_out / offered if left_out is not None and offered else 0.0

@@ -4,8 +4,6 @@ A generator that rounds its waits up to a timer tick sends each request late by 
 tick. If the server is much faster, the latency grows linearly with the percentile, from almost nothing to about a tick.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +57,7 @@ class TimerFit:
         return straight and self.spans_a_tick
 
 
-def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
+def fitted_line(spectrum: "pd.DataFrame") -> TimerFit | None:
     """Return the line through a `spectrum` frame up to p90; None for several kinds or fewer than three rows there."""
     if spectrum["kind"].nunique() > 1:
         return None
@@ -151,7 +149,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
         upper, width = next(filter(None, known), None), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
-        mean, stdev = figures.finite(stats.mean), figures.finite(stats.stdev)
+        mean, stdev = words.finite(stats.mean), words.finite(stats.stdev)
         if mean is None or stdev is None or stdev > PLATEAU_WIDTH * mean:
             return
         median, upper = mean, mean
