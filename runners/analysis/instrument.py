@@ -18,7 +18,7 @@ import pandas as pd
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, student_reach
-from runners.audit.rules.timing import TimerFit, fitted_line
+from runners.audit.rules.timing import TimerFit, straight_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
 from runners.readers.reading import REFERENCES
@@ -142,7 +142,8 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
     """Fit the straight line that a timer's tick makes of the lower percentiles of response times; None if none fits."""
-    return fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
+    rows = spectrum[spectrum["kind"] == facts.RESPONSE]
+    return straight_line(rows["percentile"].to_numpy(float), rows["value_us"].to_numpy(float))
 
 
 def timer_tick_us(step: Step) -> float | None:

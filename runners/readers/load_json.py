@@ -65,14 +65,11 @@ class LoadReport:
             "timeouts": given("errors/timeout"),
             "bytes_read": given("bytes/read"),
             **{name: given(f"generator/{name}") for name in of_generator},
-            "lag_max_us": given("generator/lag_us/max"),
-            "lag_p99_us": given("generator/lag_us/p99"),
+            **{f"lag_{level}_us": given(f"generator/lag_us/{level}") for level in ("max", "p99")},
             "generator_cpu_s": None if user is None or system is None else user + system,
-            "reconnect_p50_us": given("reconnect_us/p50"),
-            "reconnect_max_us": given("reconnect_us/max"),
+            **{f"reconnect_{level}_us": given(f"reconnect_us/{level}") for level in ("p50", "max")},
             "waited": given("waited_for_connection_us/count") or 0 if tells_waits else None,
-            "waited_p50_us": given("waited_for_connection_us/p50"),
-            "waited_max_us": given("waited_for_connection_us/max"),
+            **{f"waited_{level}_us": given(f"waited_for_connection_us/{level}") for level in ("p50", "max")},
         }
         return frame("summary", [row])
 

@@ -140,20 +140,14 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
 
     return pd.DataFrame(
         {
-            "slot": rows["slot"],
             "t_s": rows["intended_ns"] / 1e9,
             "target": named(rows["target"], targets),
             "predecessor": named(rows["predecessor"], targets),
             "operation": named(rows["tag"], tuple(tags), first=1),
-            "wait_us": rows["wait_ns"] / 1e3,
-            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
-            "service_us": rows["service_ns"] / 1e3,
-            "read_us": rows["read_ns"] / 1e3,
-            "lag_us": rows["lag_ns"] / 1e3,
-            "written_bytes": rows["written_bytes"],
-            "read_bytes": rows["read_bytes"],
-            "status": rows["status"],
             "fate": named(rows["fate"], FATES),
+            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
+            **{f"{time}_us": rows[f"{time}_ns"] / 1e3 for time in ("wait", "service", "read", "lag")},
+            **{name: rows[name] for name in ("slot", "written_bytes", "read_bytes", "status")},
         }
     )
 

@@ -76,13 +76,11 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 @cache
 def classifier() -> Classifier:
     """Return a classifier with the rules that come with the lab (categories.toml)."""
-    entries = tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
-    return Classifier(
-        tuple(
-            Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
-            for entry in entries
-        )
+    rules = (
+        Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
+        for entry in tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
     )
+    return Classifier(tuple(rules))
 
 
 def classifier_of(server: ServerRecord) -> Classifier:

@@ -36,14 +36,9 @@ def _too_short(output: Output) -> Iterator[Seen]:
     if output.tool != WRK2:
         return
     report, duration, parts = output.report, words.finite(output.duration_s), []
-    means = {
-        "calibration": list(report.calibrations_us),
-        "Latency": [report.latency.mean] if report.latency else [],
-        # which is counted once the calibration is over
-        "Req/Sec": [report.requests_per_thread.mean]
-        if report.requests_per_thread and not report.calibrations_us
-        else [],
-    }
+    means = {"calibration": report.calibrations_us, "Latency": (report.latency.mean,) if report.latency else ()}
+    if report.requests_per_thread and not report.calibrations_us:  # it is counted once the calibration is over
+        means["Req/Sec"] = (report.requests_per_thread.mean,)
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:
         parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {figures.WRK2_WARM_UP_S:g} s")
