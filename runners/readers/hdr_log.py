@@ -133,17 +133,11 @@ class HdrLog:
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
             return frame("slices")
         held = [interval.samples if interval.samples.total else _NONE for interval in tenths]
-        tenth = np.repeat(np.arange(len(held)), [len(samples.counts) for samples in held])
+        t_s = np.repeat([interval.t_s for interval in tenths], [len(samples.counts) for samples in held])
         counts = np.concatenate([samples.counts for samples in held])
         us = np.where(counts, _coarse(np.concatenate([samples.values_us for samples in held])), 0.0)
-        # values rise within a tenth, so that those of a bin follow each other
-        first = np.flatnonzero((np.diff(us, prepend=-1.0) != 0) | (np.diff(tenth, prepend=-1) != 0))
-        rows = {
-            "t_s": np.array([interval.t_s for interval in tenths])[tenth[first]],
-            "us": us[first],
-            "count": np.add.reduceat(counts, first),
-        }
-        return pd.DataFrame(rows).astype(COLUMNS["slices"])
+        table = pd.DataFrame({"t_s": t_s, "us": us, "count": counts})
+        return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
         """Return the `histograms` frame: responses by second and value; a censored request's value is its wait."""

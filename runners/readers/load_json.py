@@ -135,12 +135,10 @@ class LoadReport:
     def intervals_frame(self) -> pd.DataFrame:
         rows = (
             {
-                "t_s": interval.get("t_s"),
+                **{name: interval.get(name) for name in ("t_s", "errors", "completed")},
                 "kind": kind,
                 "count": at(interval, f"{kind}/count"),
                 **{column: at(interval, f"{kind}/{name}") for name, column in INTERVAL_NAMES.items()},
-                "errors": interval.get("errors"),
-                "completed": interval.get("completed"),
             }
             for interval in self.document.get("intervals") or ()
             for kind in KINDS

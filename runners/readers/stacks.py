@@ -244,8 +244,7 @@ class Batches:
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
             return self.samples
-        independent = share * (1 - share) / (variance.value * t_factor(variance.degrees))
-        return min(self.samples, independent) if math.isfinite(independent) else self.samples
+        return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
         """Return the variance of the share of `part`; it is never below the variance of independent samples."""

@@ -1,7 +1,4 @@
-"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised.
-
-A file has one output, or one for each operation (a label of JMeter, a tag of an interval log).
-"""
+"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised."""
 
 import csv
 import re
