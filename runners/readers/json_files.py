@@ -74,14 +74,13 @@ def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[st
 
 
 def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
-    if "=" in summary.percentiles:
-        return percentiles(_figures(content, summary.percentiles, lambda name: summary.unit_us).items(), 1.0)
-    given = at(content, summary.percentiles)
-    if summary.listed:
-        return percentiles(
-            ((row.get(summary.listed[0]), row.get(summary.listed[1])) for row in _list(given)), summary.unit_us
-        )
-    return percentiles(given.items(), summary.unit_us) if isinstance(given, Mapping) else {}
+    path, unit_us = summary.percentiles, summary.unit_us
+    if "=" in path:
+        return percentiles(_figures(content, path, lambda name: unit_us).items(), 1.0)
+    if not summary.listed:
+        return percentiles(part(content, path).items(), unit_us)
+    level, time = summary.listed
+    return percentiles(((row.get(level), row.get(time)) for row in _list(at(content, path))), unit_us)
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
