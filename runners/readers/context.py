@@ -4,7 +4,7 @@ Rates are recognised by numbers and units, in any language. Command lines are se
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +53,9 @@ class Stated:
     line: int | None  # None for a file's name
 
 
-def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Return for each line the Markdown headings above it, outermost first."""
+def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
+    """Yield for each line the Markdown headings above it, outermost first."""
     trail: list[tuple[int, str]] = []
-    result: list[tuple[str, ...]] = []
     now: tuple[str, ...] = ()
     fenced = False
     for line in lines:
@@ -67,8 +66,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
             text = match[2].rstrip().rstrip("#").rstrip()
             trail = [*((depth, text) for depth, text in trail if depth < len(match[1])), (len(match[1]), text)]
             now = tuple(text for _, text in trail)
-        result.append(now)
-    return result
+        yield now
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:

@@ -170,7 +170,8 @@ def read_hdr_log(path: Path) -> HdrLog:
         if line.startswith("#"):
             if match := _CLOCK.match(line):
                 clock_s[match[1]] = float(match[2])
-            units_in_us = _unit(line) or units_in_us
+            elif not line.startswith("#[Histogram log format"):
+                units_in_us = next((in_a_us for mark, in_a_us in _UNITS if mark.search(line)), units_in_us)
         elif not line.strip() or line.startswith('"'):
             continue  # the legend
         elif interval := interval_of(line, units_in_us or 1.0):
@@ -185,13 +186,6 @@ def read_hdr_log(path: Path) -> HdrLog:
     if offset_s := _offset(intervals[0].t_s, start_s, clock_s.get("Base")):
         intervals = [replace(interval, t_s=interval.t_s - offset_s) for interval in intervals]
     return HdrLog(tuple(intervals), start_s, torn, units_in_us is not None)
-
-
-def _unit(comment: str) -> float | None:
-    """Return the number of units per microsecond, for the unit that a comment names; None without one."""
-    if comment.startswith(("#[StartTime", "#[BaseTime", "#[Histogram log format")):
-        return None
-    return next((in_a_us for mark, in_a_us in _UNITS if mark.search(comment)), None)
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:

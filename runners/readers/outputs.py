@@ -78,7 +78,7 @@ def outputs_of(document: Document) -> FileOutputs:
 def _outputs(
     document: Document, placed: Sequence[Placed], where: dict[tuple[int | None, int], int]
 ) -> Iterator[Output]:
-    lines, trails = document.lines, context.headings(document.lines)
+    lines, trails = document.lines, list(context.headings(document.lines))
     end = 0
     for position, report in placed:
         cell = lines[position].cell

@@ -254,11 +254,10 @@ class _Reader:
         return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        paths = {event: self.folder.collapsed(event) for event in EVENTS}
         parts = [
             self.tried(read_collapsed, frame("stacks"), path, event)
-            for event, path in paths.items()
-            if path.exists() or event in self.record.profiled
+            for event in EVENTS
+            if (path := self.folder.collapsed(event)).exists() or event in self.record.profiled
         ]
         if not parts:
             return {}
