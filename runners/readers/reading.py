@@ -188,18 +188,15 @@ class _Reader:
         return default
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        load: LoadReport | None = None
-        log: HdrLog | None = None
         folder, tool = self.folder, self.record.generator.tool
         files = (folder.load_json, folder.hlog, folder.console)
         if not self.record.valid and not any(file.exists() for file in files):
             return complete(self._profile())  # skipped; its metadata says why
         own = tool == "truepace"
-        if own or folder.load_json.exists() or tool in REFERENCES:
-            whole = own or folder.load_json.exists()
-            load = self.tried(read_load_json, None, folder.load_json if whole else folder.console)
-        if own or folder.hlog.exists():
-            log = self.tried(read_hdr_log, None, folder.hlog)
+        reported = own or folder.load_json.exists()
+        path = folder.load_json if reported else folder.console
+        load = self.tried(read_load_json, None, path) if reported or tool in REFERENCES else None
+        log = self.tried(read_hdr_log, None, folder.hlog) if own or folder.hlog.exists() else None
         if log and log.torn:
             self.unreadable.append(f"{folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
@@ -231,10 +228,10 @@ class _Reader:
 
     def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
         frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}
-        if load is None and self.folder.console.exists():
-            frames |= self._console()
         if load is not None:
             frames |= {name: self.tried(getattr(load, f"{name}_frame"), frame(name)) for name in OF_LOAD}
+        elif self.folder.console.exists():
+            frames |= self._console()
         if log is not None:
             counted = frames.get("intervals")
             frames |= {name: getattr(log, f"{name}_frame")() for name in OF_LOG}

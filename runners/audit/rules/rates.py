@@ -193,9 +193,8 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
     connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
     if figures.is_open_loop(output) or not figures.has_latency(output) or (not rate and connections is None):
         return
-    sender = "the connection" if connections == 1 else "each of the connections"
-    if connections and connections > 1:
-        sender = f"each of the {words.count(connections)} connections"
+    several = f"{words.count(connections)} connections" if connections else "connections"
+    sender = "the connection" if connections == 1 else f"each of the {several}"
     text = (
         f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can be "
         "read from it"
