@@ -44,31 +44,24 @@ class SpectrumRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
-    """The lines `#[Max = …]` below a spectrum."""
-
-    max_ms: float | None = None
-    total_count: int | None = None
-    buckets: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Latencies:
-    """One distribution: its rows (percentile 0..1, microseconds), its spectrum and the spectrum's footer."""
+    """One distribution: its rows (percentile 0..1, microseconds), its spectrum, and the lines `#[Max = …]` below it."""
 
     label: str | None = None
     rows: tuple[tuple[float, float], ...] = ()
     spectrum: tuple[SpectrumRow, ...] = ()
-    footer: Footer | None = None
+    max_ms: float | None = None
+    total_count: int | None = None
+    buckets: int | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.spectrum or self.footer)
+        return bool(self.rows) or self.count is not None
 
     @property
     def count(self) -> int | None:
         """The number of recorded samples; None if the output does not tell it."""
-        if self.footer and self.footer.total_count is not None:
-            return self.footer.total_count
+        if self.total_count is not None:
+            return self.total_count
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:

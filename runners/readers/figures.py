@@ -71,6 +71,7 @@ def run_of(
     stdev_us: float | None = None,
     max_us: float | None = None,
     offered_rps: float | None = None,
+    samples: int | None = None,
     **fields: Any,
 ) -> ConsoleReport:
     """Return a report; `rows`: us by level (0..1). A missing rate is computed from requests and duration; and so on."""
@@ -86,7 +87,7 @@ def run_of(
         tool=tool,
         command=command_of(tool, offered_rps),
         latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us),
-        latencies=Latencies(None, tuple(sorted(known.items())), (), fields.pop("footer", None)),
+        latencies=Latencies(rows=tuple(sorted(known.items())), total_count=samples),
         **fields,
     )
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from runners.readers import units
-from runners.readers.console_report import ConsoleReport, Footer, SocketErrors
+from runners.readers.console_report import ConsoleReport, SocketErrors
 from runners.readers.documents import PEEK, Problem
 from runners.readers.figures import Json, at, command_of, count, number, part, percentiles, run_of
 from runners.readers.table_files import K6, SampleTable
@@ -119,7 +119,7 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
     for run in _read(TRUEPACE, TOOLS[TRUEPACE].json[0], content_of_kind):
         yield replace(
             run,
-            latencies=replace(run.latencies, footer=Footer(total_count=count(at(latencies, f"{kind}/count")))),
+            latencies=replace(run.latencies, total_count=count(at(latencies, f"{kind}/count"))),
             threads=count(content.get("threads")),
             socket_errors=SocketErrors(
                 *(count(errors.get(cause)) or 0 for cause in ("connect", "read", "write", "timeout"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runners.errors import ReadError
 from runners.readers import units
-from runners.readers.console_report import ConsoleReport, Footer, Latencies, SpectrumRow
+from runners.readers.console_report import ConsoleReport, Latencies, SpectrumRow
 from runners.readers.documents import PEEK, Document, Problem
 from runners.readers.figures import MS, known_levels, run_of
 from runners.readers.json_files import read_json
@@ -72,7 +72,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
     ours = buckets is not None and int(buckets[1]) == BUCKETS_OF_TRUEPACE and not unit
     counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
     samples = int(counted[1]) if counted else rows[-1].total_count
-    latencies = Latencies(None, (), rows, Footer(total_count=samples))
+    latencies = Latencies(spectrum=rows, total_count=samples)
     levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
     yield ConsoleReport(
         tool="truepace" if ours else "vegeta" if unit else "HdrHistogram",
@@ -102,7 +102,7 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
                 "HdrHistogram",
                 {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
                 max_us=samples.max_us,
-                footer=Footer(total_count=samples.total),
+                samples=samples.total,
                 requests=samples.total,
                 elapsed_s=(end_s - begin_s) or None,
                 operation=kind if len(log.kinds) > 1 else "",

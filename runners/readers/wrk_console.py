@@ -12,7 +12,7 @@ from typing import Any
 
 from runners.readers import units
 from runners.readers.command_line import CommandLine, find_command, parse_command
-from runners.readers.console_report import ConsoleReport, Footer, Latencies, SocketErrors, SpectrumRow, ThreadStats
+from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, SpectrumRow, ThreadStats
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
@@ -52,8 +52,7 @@ class _Distribution:
         return bool(self.rows or self.spectrum or self.footer)
 
     def finish(self) -> Latencies:
-        footer = Footer(**self.footer) if self.footer else None
-        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), footer)
+        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), **self.footer)
 
 
 @dataclass(slots=True)
@@ -210,8 +209,7 @@ def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
 
 def _tool(report: ConsoleReport) -> str | None:
     named = report.command.tool if report.command else None
-    footer = report.latencies.footer
-    if report.extra or named == "truepace" or (footer and footer.buckets == BUCKETS_OF_TRUEPACE):
+    if report.extra or named == "truepace" or report.latencies.buckets == BUCKETS_OF_TRUEPACE:
         return "truepace"
     if report.calibrations_us or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"

@@ -66,13 +66,13 @@ def _contradictions(output: Output) -> Iterator[Seen]:
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
         text = f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests"
         yield Seen(output, text, {"non_2xx": report.non_2xx, "requests": report.requests})
-    footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
-    if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
-        if footer.total_count != last.total_count:
-            spectrum, counted = words.count(last.total_count), words.count(footer.total_count)
-            text = f"the spectrum ends with {spectrum} samples and its footer counts {counted}"
-            yield Seen(output, text, {"spectrum_count": last.total_count, "footer_count": footer.total_count})
-        largest = words.finite(footer.max_ms)
+    counted, last = latencies.total_count, latencies.spectrum[-1] if latencies.spectrum else None
+    if counted is not None and last and _is_row_of(last, 1.0):
+        if counted != last.total_count:
+            samples = words.count(last.total_count)
+            text = f"the spectrum ends with {samples} samples and its footer counts {words.count(counted)}"
+            yield Seen(output, text, {"spectrum_count": last.total_count, "footer_count": counted})
+        largest = words.finite(latencies.max_ms)
         if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
             text = f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms"
             yield Seen(output, text, {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest})
