@@ -20,9 +20,6 @@ import pandas as pd
 from runners.errors import ReadError, text_of
 from runners.readers.run import frame
 
-#: Prefix in column `kind` of the `activity` frame, before the name of a process that takes no part in the load.
-PROCESS = "process "
-
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` frame of samples in JSON lines. Raises ReadError for a broken line other than the last."""
@@ -77,7 +74,7 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
         "io stall": grown_ms("io_stall_us", 0.001),
         "memory stall": grown_ms("memory_stall_us", 0.001),
         **ran,
-        **{PROCESS + name: ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
+        **{f"process {name}": ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
         "wait": waited.get("serving", 0.0),
         "sending wait": waited.get("sending") if "sending" in (before.get("waited_ns") or {}) else None,
     }
