@@ -119,7 +119,7 @@ def stated(
 
 
 def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
-    for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
+    for position in reversed(range(len(above))):
         line = above[position]
         if len(line.text) > LONGEST_LINE or not any(map(str.isdigit, line.text)):
             continue

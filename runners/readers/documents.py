@@ -94,9 +94,6 @@ def read_document(path: Path) -> Document:
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
     """Yield lines without HTML tags; if a tag such as `<br>` splits a line, all its parts have the same number."""
     for number, text in enumerate(lines, start=1):
-        if "<" not in text and "&" not in text:
-            yield Line(number, text, cell)
-            continue
         if "<" in text:
             text = _HTML_BREAK.sub("\n", _HTML_CELL.sub(" | ", text))
             text = _TAG.sub("", text)
@@ -118,12 +115,8 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
         if not isinstance(cell, dict):
             problems.append(Problem(0, f"cell {number} can't be read"))
             continue
-        counted = 0
-        for text_of_cell in _texts(cell):
-            part = list(plain_lines(_BREAK.split(text_of_cell), number))
-            lines += [Line(line.number + counted, line.text, number) for line in part]
-            counted += part[-1].number if part else 0
-        lines.append(Line(counted + 1, "", number))
+        cell_lines = [line for part in _texts(cell) for line in _BREAK.split(part)]
+        lines += [*plain_lines(cell_lines, number), Line(len(cell_lines) + 1, "", number)]
     return lines, problems
 
 

@@ -75,7 +75,7 @@ class Samples:
 
     def percentile(self, level: float) -> float:
         """Return the value in microseconds at `level` (0..1); NaN without samples."""
-        return self.at_rank(rank(self.total, level)) if self.total else math.nan
+        return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
         """Return the `percentiles` frame (see frames.toml) of one kind of latency.
@@ -83,7 +83,7 @@ class Samples:
         `waiting`: the times that requests without a response had waited (right-censored). They count as samples; a
         percentile that would differ if they were infinite is marked `at_least`.
         """
-        every = self.merge([self, waiting]) if waiting is not None and waiting.total else self
+        every = self.merge([self, waiting]) if waiting is not None else self
         rows = []
         for level in LEVELS if every.total else ():
             position = rank(every.total, level)

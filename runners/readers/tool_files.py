@@ -41,7 +41,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
     if _LOG.search(start):
         return read_log(document.path)
     if (head := _HGRM.match(first)) and (suffix == ".hgrm" or head["unit"]):
-        return tuple(read_hgrm(document.text))
+        return tuple(read_hgrm(document.text, head["unit"]))
     if JTL_XML.search(start):
         return tuple(read_jtl_xml(document.text))
     try:
@@ -50,11 +50,8 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
         return Problem(1, f"a load tool's CSV that is damaged ({error}): not read")
 
 
-def read_hgrm(text: str) -> Iterator[ConsoleReport]:
+def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
     """Yield the output of an HdrHistogram percentile list, if it has rows; values without a unit are milliseconds."""
-    first, *lines = text.lstrip("\ufeff \r\n").splitlines()
-    head = _HGRM.match(first)
-    unit = head["unit"] if head else None
     in_ms = units.TIME_US[unit or "ms"] / MS
     rows = tuple(
         SpectrumRow(
@@ -63,7 +60,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
             int(match[3]),
             units.number((match[4] or "inf").replace("Infinity", "inf")),
         )
-        for match in map(_ROW.match, lines)
+        for match in map(_ROW.match, text.splitlines())
         if match
     )
     if not rows:

@@ -220,11 +220,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 def clean(line: str) -> str:
     """Return a line without colour codes, Markdown's `>`, docker compose's name of a container and no-break spaces."""
-    if "\x1b" in line:
-        line = _ANSI.sub("", line)
-    if "|" in line:
-        line = _CONTAINER.sub("", line)
-    return _QUOTE.sub("", line).replace("\u00a0", " ")
+    return _QUOTE.sub("", _CONTAINER.sub("", _ANSI.sub("", line))).replace("\u00a0", " ")
 
 
 def _bare(line: str) -> str:
