@@ -18,6 +18,7 @@ _ROW = re.compile(
 )
 _SPLIT = re.compile(rf"{_ARROW}|\|")
 _BY_WRK2 = re.compile(r"\.\d{3}$")  # as wrk2 prints a percentile: `50.000%`
+_MAYBE = re.compile(r"[|>\u2192\u27f6\u21d2]")  # every table has one of these
 _DISTRIBUTION = re.compile(r"^\s*Latency Distribution(?: \((.*?)\)?)?\s*$")
 _RUSSIAN = {"мкс": "us", "мс": "ms", "с": "s", "сек": "s", "min": "m"}
 _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
@@ -70,7 +71,7 @@ def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text
-        match = _ROW.match(clean(text)) if len(text) <= LONGEST_LINE else None
+        match = _ROW.match(clean(text)) if len(text) <= LONGEST_LINE and _MAYBE.search(text) else None
         name = (match["p"] or match["percent"]) if match else ""
         level = round(float(name.replace(",", ".")) / 100, 9) if name else 2.0
         if match is None or level > 1 or (rows and level <= rows[-1].level):
