@@ -36,7 +36,9 @@ def _too_short(output: Output) -> Iterator[Seen]:
     if output.tool != WRK2:
         return
     report, duration, parts = output.report, words.finite(output.duration_s), []
-    means = {"calibration": report.calibrations_us, "Latency": (report.latency.mean,) if report.latency else ()}
+    means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
+    if report.latency:
+        means["Latency"] = (report.latency.mean,)
     if report.requests_per_thread and not report.calibrations_us:  # it is counted once the calibration is over
         means["Req/Sec"] = (report.requests_per_thread.mean,)
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
