@@ -21,9 +21,9 @@ def known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
-def finite(value: float) -> float | None:
-    """Return the number, or None (null in JSON) for NaN and infinity."""
-    return value if math.isfinite(value) else None
+def finite(value: float | None) -> float | None:
+    """Return the number, or None (null in JSON) for None, NaN and infinity."""
+    return value if known(value) else None
 
 
 def _digits(value: float, significant: int = 3) -> str:

@@ -16,10 +16,9 @@ import pandas as pd
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, student_reach
-from runners.audit.rules.timing import TimerFit, fitted_line
+from runners.audit.rules.timing import TimerFit, straight_line
 from runners.design.load import SENTINEL
 from runners.design.session import FLOOR, ROUND
-from runners.readers.batch_means import mean_variance
 from runners.readers.reading import REFERENCES
 from runners.readers.run import Step
 from runners.readers.samples import bound_ranks
@@ -134,14 +133,15 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
     seconds = facts.per_second(floor)
     if len(seconds) < FEWEST_REPEATS:
         return None
-    variance = mean_variance(seconds["p99_us" if level >= TAIL else "p50_us"].to_numpy(float)).value
-    reach_us = student_reach(2 * variance, len(seconds) - 1)
+    values_us = seconds["p99_us" if level >= TAIL else "p50_us"].to_numpy(float)
+    reach_us = student_reach(2 * float(values_us.var(ddof=1)) / len(values_us), len(values_us) - 1)
     return max(UNIT_US, reach_us) if math.isfinite(reach_us) else None
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
     """Fit the straight line that a timer's tick makes of the lower percentiles of response times; None if none fits."""
-    return fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
+    rows = spectrum[spectrum["kind"] == facts.RESPONSE]
+    return straight_line(rows["percentile"].to_numpy(float), rows["value_us"].to_numpy(float))
 
 
 def timer_tick_us(step: Step) -> float | None:

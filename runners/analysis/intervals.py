@@ -19,7 +19,7 @@ from scipy.special import betainc
 from scipy.stats import binom, t
 
 from runners import words
-from runners.readers.batch_means import CONFIDENCE, share_variance
+from runners.readers.batch_means import CONFIDENCE, share_variance, t_factor
 from runners.readers.console_report import rank
 from runners.readers.run import Step, once_a_step
 
@@ -181,7 +181,7 @@ def design_effect(over: Counts, totals: Counts) -> float:
         joined = [part[: batches * length].reshape(batches, length).sum(axis=1) for part in (over, totals)]
         variance = share_variance(joined[0], joined[1])
         extrapolated = variance.value if length == 1 else max(variance.value, 2 * variance.value - shorter)
-        worst = max(worst, extrapolated / independent * variance.raised_by)
+        worst = max(worst, extrapolated / independent * t_factor(variance.degrees))
         shorter = variance.value
         length *= 2
     return worst

@@ -109,7 +109,7 @@ def _shortfall(step: Step) -> Cause:
 
 def fell_short(step: Step) -> bool:
     """Return whether a step achieved less than LEAST_ACHIEVED of its offered rate, by its record or by its counts."""
-    return step.saturated or achieved_share(step) < LEAST_ACHIEVED
+    return step.record.saturated or achieved_share(step) < LEAST_ACHIEVED
 
 
 def kept_up(step: Step) -> bool | None:

@@ -1,7 +1,5 @@
 """The audit of files: every rule applied to every output, a summary, and the rules by code with their pages."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -92,9 +90,6 @@ class Audit:
     def unreadable(self) -> tuple[tuple[Path, Problem], ...]:
         return tuple((file.path, problem) for file in self.files for problem in file.problems)
 
-    def of(self, severity: Severity) -> tuple[Remark, ...]:
-        return tuple(remark for remark in self.remarks if remark.severity == severity)
-
     @property
     def digests(self) -> tuple[Digest, ...]:
         """A digest for each file and theme with an error or warning, gravest first; at most MOST_LINES per file."""
@@ -114,7 +109,7 @@ class Audit:
     @property
     def failed(self) -> bool:
         """Whether an error was found."""
-        return bool(self.of(Severity.ERROR))
+        return any(remark.severity == Severity.ERROR for remark in self.remarks)
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
@@ -130,7 +125,8 @@ class Audit:
         outputs, files = len(self.outputs), len([file for file in self.files if file.outputs])
         if not outputs:
             return f"No output of a load generator was read in {words.several(len(self.files), 'file')}."
-        counted = ", ".join(words.several(len(self.of(severity)), severity.value) for severity in ORDER)
+        often = Counter(remark.severity for remark in self.remarks)
+        counted = ", ".join(words.several(often[severity], severity.value) for severity in ORDER)
         clean = outputs - len({id(remark.output) for remark in self.remarks if remark.severity == Severity.ERROR})
         return (
             f"{words.several(outputs, 'run')} in {words.several(files, 'file')}: {counted}; "

@@ -1,12 +1,11 @@
 """Figures that the rules derive from an output: latencies, rates, the shortfall and its causes."""
 
-from __future__ import annotations
-
 import math
 
 from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
+from runners.words import finite
 
 LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
 BEYOND = 1.1  # of the offered rate: more than a late start makes up for
@@ -24,10 +23,6 @@ BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had n
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
 FASTEST_RPS = 1e8  # no machine has more
-
-
-def finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def at(output: Output, level: float) -> float | None:

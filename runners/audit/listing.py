@@ -1,7 +1,5 @@
 """An audit as text (a line for each theme of a document, as compilers print), JSON and GitHub annotations."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator
@@ -11,9 +9,8 @@ from typing import Any
 from runners import words
 from runners.audit import figures
 from runners.audit.audit import Audit, groups
-from runners.audit.rule import Group, Remark
+from runners.audit.rule import Group
 from runners.readers.output import Output
-from runners.words import Value
 
 SCHEMA = "audit/1"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
@@ -69,13 +66,6 @@ def plain(text: str) -> str:
     return text.translate(_SPACES)
 
 
-def written(value: Value) -> str:
-    """Return a value of the evidence as text; a number with up to six digits, without a point if it is whole."""
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else f"{value:g}"
-    return str(value)
-
-
 def as_json(audit: Audit) -> str:
     """Return the whole audit as JSON of version SCHEMA. A number that is not finite becomes null."""
     document = {
@@ -93,7 +83,19 @@ def as_json(audit: Audit) -> str:
         "documents": [_document(group) for group in groups(audit.outputs)],
         "copies": [{"place": copy.place, "of": kept.place} for copy, kept in audit.copies],
         "runs": [_output(output) for output in audit.outputs],
-        "findings": [_remark(remark) for remark in audit.remarks],
+        "findings": [
+            {
+                **_place(remark.output),
+                "theme": remark.rule.theme,
+                "code": remark.code,
+                "name": remark.rule.name,
+                "severity": remark.severity.value,
+                "text": plain(remark.seen.text),
+                "evidence": dict(remark.seen.evidence),
+                "remedy": remark.remedy,
+            }
+            for remark in audit.remarks
+        ],
         "unread": [
             {"file": str(path), "line": problem.line, "text": problem.text} for path, problem in audit.unreadable
         ],
@@ -164,19 +166,6 @@ def _output(output: Output) -> dict[str, Any]:
         "latency_us": {words.level(level): value for level, value in output.report.latencies.rows},
         "max_us": figures.largest_us(output),
         "missing": list(output.missing),
-    }
-
-
-def _remark(remark: Remark) -> dict[str, Any]:
-    return {
-        **_place(remark.output),
-        "theme": remark.rule.theme,
-        "code": remark.code,
-        "name": remark.rule.name,
-        "severity": remark.severity.value,
-        "text": plain(remark.seen.text),
-        "evidence": dict(remark.seen.evidence),
-        "remedy": remark.remedy,
     }
 
 

@@ -1,7 +1,5 @@
 """A rule of the audit, and a finding at its place; names, severities and remedies of the rules are in rules.toml."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

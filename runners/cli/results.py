@@ -220,10 +220,10 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
             raise click.UsageError("--sql asks the data set that is there: it takes no runs")
         _print_rows(open_dataset(folder).query(sql), "json" if as_json else form)
         return
-    written = write_dataset(folder, roots or (RUNS, REFERENCE))
-    _passed_over(written.unreadable)
-    document = {"folder": str(folder), "figures": written.figures, "runs": written.runs}
-    print_result(as_json, document, f"{folder}: {written.figures:,} figures of {written.runs:,} runs")
+    run_count, figures, unreadable = write_dataset(folder, roots or (RUNS, REFERENCE))
+    _passed_over(unreadable)
+    document = {"folder": str(folder), "figures": figures, "runs": run_count}
+    print_result(as_json, document, f"{folder}: {figures:,} figures of {run_count:,} runs")
 
 
 @command("lab prune --older-than 30 --keep 5", "lab prune --incomplete --yes")

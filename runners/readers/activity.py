@@ -3,8 +3,6 @@
 Times are seconds from `start_unix_us`, where the recorded window of `elapsed_s` starts. Rows outside it are left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -22,9 +20,6 @@ import pandas as pd
 from runners.errors import ReadError, text_of
 from runners.readers.run import frame
 
-#: Prefix in column `kind` of the `activity` frame, before the name of a process that takes no part in the load.
-PROCESS = "process "
-
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` frame of samples in JSON lines. Raises ReadError for a broken line other than the last."""
@@ -33,7 +28,7 @@ def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None
     return _within(table, table["length_s"], elapsed_s)
 
 
-def _within(table: pd.DataFrame, length_s: pd.Series[float], elapsed_s: float | None) -> pd.DataFrame:
+def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float | None) -> pd.DataFrame:
     """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if that is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
@@ -79,7 +74,7 @@ def _rows(before: dict[str, Any], after: dict[str, Any], start_unix_us: int) -> 
         "io stall": grown_ms("io_stall_us", 0.001),
         "memory stall": grown_ms("memory_stall_us", 0.001),
         **ran,
-        **{PROCESS + name: ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
+        **{f"process {name}": ms for name, ms in grown_by_part_ms("others_ns").items() if ms > 0},
         "wait": waited.get("serving", 0.0),
         "sending wait": waited.get("sending") if "sending" in (before.get("waited_ns") or {}) else None,
     }
@@ -171,7 +166,7 @@ def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = Non
     return table.loc[inside].reset_index(drop=True)
 
 
-_HEAD = re.compile(r"#stall-witness/1 period_ns=(\d+) late_ns=(\d+)$")
+_HEAD = "#stall-witness/1 period_ns="
 _MOMENT = re.compile(r"#(?:begin|end) monotonic_ns=(\d+) unix_ns=(\d+)$")
 _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
@@ -204,9 +199,8 @@ class StallLog:
 def read_stall_log(path: Path) -> StallLog:
     """Return the log of a stall witness. Raises ReadError for another file or a broken line."""
     lines = text_of(path, strict=True).splitlines()
-    head = _HEAD.match(lines[0]) if lines else None
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
-    if head is None or len(moments) != 2:
+    if not lines or not lines[0].startswith(_HEAD) or len(moments) != 2:
         raise ReadError(path, "does not begin with '#stall-witness/1' and two moments", "build the witness again")
     used_ns = {int(core[1]): int(core[2]) for line in lines if (core := _CORE.match(line))}
     try:

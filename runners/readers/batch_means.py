@@ -3,8 +3,6 @@
 The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,29 +24,29 @@ class Variance:
     value: float
     degrees: float
 
-    @property
-    def raised_by(self) -> float:
-        """The factor for `value` that makes a normal 95 % interval as wide as a t interval: (t / normal quantile)^2."""
-        return _raised(self.degrees)
-
 
 @cache
-def _raised(degrees: float) -> float:
+def t_factor(degrees: float) -> float:
+    """Return the factor for a variance that makes a normal 95 % interval as wide as a t interval."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
     """Estimate the variance of a statistic from the influence of each batch on it, in time order; influences sum to 0.
 
-    It is b / (b - 1) times the sum of the squared influences of b batches. `neighbours`: with the covariance of
-    consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag, full weight), corrected for the
-    bias of influences that sum to 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
+    It is b / (b - 1) times the sum of the squared influences of b batches; their kurtosis gives its degrees of freedom
+    (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68). `neighbours`:
+    with the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag, full
+    weight), corrected for the bias of influences that sum to 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
-    together = float((influences[1:] * influences[:-1]).sum()) + squares / count if neighbours else 0.0
-    value = count / (count - 1) * (squares + 2 * max(0.0, together))
-    return Variance(value, count // 2 if neighbours else _degrees(count, squares, float((squared**2).sum())))
+    if neighbours:
+        together = float((influences[1:] * influences[:-1]).sum()) + squares / count
+        return Variance(count / (count - 1) * (squares + 2 * max(0.0, together)), count // 2)
+    kurtosis = count * float((squared**2).sum()) / squares**2 if squares else 3.0
+    degrees = min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1)))
+    return Variance(count / (count - 1) * squares, round(degrees, 1))
 
 
 def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
@@ -60,23 +58,9 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
     return batch_variance((part - float(part.sum()) / total * whole) / total, neighbours=neighbours)
 
 
-def mean_variance(values: Floats) -> Variance:
-    """Estimate the variance of the mean of values, one for each batch; shape (batches,)."""
-    return batch_variance((values - values.mean()) / len(values))
-
-
 def jackknife_variance(left_out: Floats) -> Variance:
     """Estimate the variance of a statistic by the jackknife; `left_out[i]` is the statistic without batch i.
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; of percentiles: J. Shao and C. F. J. Wu, 1989, same journal 17.
     """
     return batch_variance((len(left_out) - 1) / len(left_out) * (left_out.mean() - left_out))
-
-
-def _degrees(count: int, squares: float, fourths: float) -> float:
-    """Return the degrees of freedom of a variance from the sums of squares and of fourth powers of `count` influences.
-
-    B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68.
-    """
-    kurtosis = count * fourths / squares**2 if squares else 3.0
-    return round(min(count - 1, 2 * count / (kurtosis - (count - 3) / (count - 1))), 1)

@@ -1,7 +1,5 @@
 """Parser of a command line of wrk, wrk2 or truepace: text to typed flags."""
 
-from __future__ import annotations
-
 import math
 import re
 import shlex
@@ -25,10 +23,13 @@ _SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A load tool's command and those of its flags that set the load; None for a flag that was not given."""
+    """A load tool's command and those of its flags that set the load; None for a flag that was not given.
+
+    `tool` is the program's file name, with `truepace` in place of its former name. A binary called `wrk` may be wrk2.
+    """
 
     text: str
-    program: str
+    tool: str
     threads: int | None = None
     connections: int | None = None
     duration_s: float | None = None
@@ -36,11 +37,6 @@ class CommandLine:
     script: str | None = None
     timeout_s: float | None = None
     url: str | None = None
-
-    @property
-    def tool(self) -> str:
-        """The program's file name, with `truepace` in place of its former name. A binary called `wrk` may be wrk2."""
-        return self.program.rpartition("/")[2].replace(FORMER_NAME, "truepace")
 
 
 def find_command(line: str) -> CommandLine | None:
@@ -76,7 +72,7 @@ def parse_command(text: str) -> CommandLine:
             values[flag] = next(following, values.get(flag, "")) if value is None else value
     return CommandLine(
         text=text,
-        program=program,
+        tool=program.rpartition("/")[2].replace(FORMER_NAME, "truepace"),
         threads=_whole(values.get("t", "")),
         connections=_whole(values.get("c", "")),
         duration_s=units.time_s(values.get("d", "")),

@@ -4,8 +4,6 @@ Latencies are in microseconds, except in spectra, which are kept in milliseconds
 pandas, so that reading a console output starts at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 RESPONSE, SERVICE = "response", "service"
 
 
-def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
     """Return rows as the step frame `name`; pandas is loaded only here: a console output is read without it."""
     from runners.readers import run
 
@@ -46,31 +44,24 @@ class SpectrumRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
-    """The lines `#[Max = …]` below a spectrum."""
-
-    max_ms: float | None = None
-    total_count: int | None = None
-    buckets: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Latencies:
-    """One distribution: its rows (percentile 0..1, microseconds), its spectrum and the spectrum's footer."""
+    """One distribution: its rows (percentile 0..1, microseconds), its spectrum, and the lines `#[Max = …]` below it."""
 
     label: str | None = None
     rows: tuple[tuple[float, float], ...] = ()
     spectrum: tuple[SpectrumRow, ...] = ()
-    footer: Footer | None = None
+    max_ms: float | None = None
+    total_count: int | None = None
+    buckets: int | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.spectrum or self.footer)
+        return bool(self.rows) or self.count is not None
 
     @property
     def count(self) -> int | None:
         """The number of recorded samples; None if the output does not tell it."""
-        if self.footer and self.footer.total_count is not None:
-            return self.footer.total_count
+        if self.total_count is not None:
+            return self.total_count
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
@@ -153,7 +144,7 @@ class ConsoleReport:
         kinds = {RESPONSE: self.latencies, SERVICE: self.uncorrected}
         return {kind: latencies for kind, latencies in kinds.items() if latencies}
 
-    def spectrum_frame(self) -> pd.DataFrame:
+    def spectrum_frame(self) -> "pd.DataFrame":
         """Return the `spectrum` frame; the uncorrected distribution is kind `service`."""
         rows = (
             {
@@ -165,7 +156,7 @@ class ConsoleReport:
         )  # fmt: skip
         return frame("spectrum", rows)
 
-    def percentiles_frame(self) -> pd.DataFrame:
+    def percentiles_frame(self) -> "pd.DataFrame":
         """Return the `percentiles` frame; the bounds are NaN, for a console shows no samples."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
@@ -183,7 +174,7 @@ class ConsoleReport:
             ]  # fmt: skip
         return frame("percentiles", rows)
 
-    def summary_frame(self) -> pd.DataFrame:
+    def summary_frame(self) -> "pd.DataFrame":
         """Return the `summary` frame; figures that no console shows (censored requests, lag) are NaN."""
         counted = self.requests is not None  # the tools print errors only where there are any
         errors = self.socket_errors or (SocketErrors() if counted else None)

@@ -3,10 +3,8 @@
 Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,10 +53,9 @@ class Stated:
     line: int | None  # None for a file's name
 
 
-def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
-    """Return for each line the Markdown headings above it, outermost first."""
+def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
+    """Yield for each line the Markdown headings above it, outermost first."""
     trail: list[tuple[int, str]] = []
-    result: list[tuple[str, ...]] = []
     now: tuple[str, ...] = ()
     fenced = False
     for line in lines:
@@ -69,8 +66,7 @@ def headings(lines: Sequence[Line]) -> list[tuple[str, ...]]:
             text = match[2].rstrip().rstrip("#").rstrip()
             trail = [*((depth, text) for depth, text in trail if depth < len(match[1])), (len(match[1]), text)]
             now = tuple(text for _, text in trail)
-        result.append(now)
-    return result
+        yield now
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
@@ -123,7 +119,7 @@ def stated(
 
 
 def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> Stated | None:
-    for position in range(len(above) - 1, max(-1, len(above) - 1 - REACH_LINES), -1):
+    for position in reversed(range(len(above))):
         line = above[position]
         if len(line.text) > LONGEST_LINE or not any(map(str.isdigit, line.text)):
             continue

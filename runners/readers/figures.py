@@ -1,7 +1,5 @@
 """Converters of the figures in a load tool's file, text or numbers in the tool's own unit, into typed reports."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +8,7 @@ from typing import Any
 from runners.readers.command_line import CommandLine
 from runners.readers.console_report import ENOUGH_BEYOND, LEVELS, ConsoleReport, Latencies, ThreadStats, beyond
 
+Json = Mapping[str, Any]
 MS, S = 1e3, 1e6  # microseconds in a millisecond, in a second
 _LEVEL = re.compile(r"p?\(?(\d{1,3}(?:[._]\d{1,7})?)(?:\)|th|%)?")
 _NAMES = {"med": "50", "median": "50", "max": "100"}
@@ -32,9 +31,17 @@ def count(value: object) -> int | None:
     return round(whole) if whole is not None and 0 <= whole < 1e18 else None
 
 
-def total(values: Iterable[object]) -> int:
-    """Return the sum of those values that are counts (see `count`)."""
-    return sum(count(value) or 0 for value in values)
+def at(content: object, path: str) -> Any:
+    """Return the value at a path of names separated by `/`; None if there is no value."""
+    for name in path.split("/") if path else ():
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return content
+
+
+def part(content: object, path: str) -> Json:
+    """Return the object at a path of names separated by `/`; empty if there is none."""
+    value = at(content, path)
+    return value if isinstance(value, Mapping) else {}
 
 
 def level_of(name: object) -> float | None:
@@ -64,6 +71,7 @@ def run_of(
     stdev_us: float | None = None,
     max_us: float | None = None,
     offered_rps: float | None = None,
+    samples: int | None = None,
     **fields: Any,
 ) -> ConsoleReport:
     """Return a report; `rows`: us by level (0..1). A missing rate is computed from requests and duration; and so on."""
@@ -79,7 +87,7 @@ def run_of(
         tool=tool,
         command=command_of(tool, offered_rps),
         latency=None if mean_us is None and max_us is None else ThreadStats(mean_us, stdev_us, max_us),
-        latencies=Latencies(None, tuple(sorted(known.items())), (), fields.pop("footer", None)),
+        latencies=Latencies(rows=tuple(sorted(known.items())), total_count=samples),
         **fields,
     )
 

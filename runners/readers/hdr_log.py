@@ -3,8 +3,6 @@
 Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import re
@@ -22,6 +20,7 @@ from hdrh.histogram import HdrHistogram
 
 from runners.errors import ReadError, text_of
 from runners.readers.load_json import KINDS
+from runners.readers.requests_log import LEVELS
 from runners.readers.run import COLUMNS, frame
 from runners.readers.samples import Samples
 
@@ -114,12 +113,11 @@ class HdrLog:
 
     def intervals_frame(self) -> pd.DataFrame:
         """Return the `intervals` frame: a row for each second and kind, without errors, which a log does not have."""
-        levels = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
         rows = (
             {
                 "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
                 "completed": second.samples.total, "max_us": second.samples.max_us,
-                **{name: second.samples.percentile(level) for name, level in levels.items()},
+                **{name: second.samples.percentile(level) for level, name in LEVELS.items()},
             }
             for second in self.seconds
             if second.kind != CENSORED
@@ -135,17 +133,11 @@ class HdrLog:
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
             return frame("slices")
         held = [interval.samples if interval.samples.total else _NONE for interval in tenths]
-        tenth = np.repeat(np.arange(len(held)), [len(samples.counts) for samples in held])
+        t_s = np.repeat([interval.t_s for interval in tenths], [len(samples.counts) for samples in held])
         counts = np.concatenate([samples.counts for samples in held])
         us = np.where(counts, _coarse(np.concatenate([samples.values_us for samples in held])), 0.0)
-        # values rise within a tenth, so that those of a bin follow each other
-        first = np.flatnonzero((np.diff(us, prepend=-1.0) != 0) | (np.diff(tenth, prepend=-1) != 0))
-        rows = {
-            "t_s": np.array([interval.t_s for interval in tenths])[tenth[first]],
-            "us": us[first],
-            "count": np.add.reduceat(counts, first),
-        }
-        return pd.DataFrame(rows).astype(COLUMNS["slices"])
+        table = pd.DataFrame({"t_s": t_s, "us": us, "count": counts})
+        return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
         """Return the `histograms` frame: responses by second and value; a censored request's value is its wait."""
@@ -178,7 +170,8 @@ def read_hdr_log(path: Path) -> HdrLog:
         if line.startswith("#"):
             if match := _CLOCK.match(line):
                 clock_s[match[1]] = float(match[2])
-            units_in_us = _unit(line) or units_in_us
+            elif not line.startswith("#[Histogram log format"):
+                units_in_us = next((in_a_us for mark, in_a_us in _UNITS if mark.search(line)), units_in_us)
         elif not line.strip() or line.startswith('"'):
             continue  # the legend
         elif interval := interval_of(line, units_in_us or 1.0):
@@ -193,13 +186,6 @@ def read_hdr_log(path: Path) -> HdrLog:
     if offset_s := _offset(intervals[0].t_s, start_s, clock_s.get("Base")):
         intervals = [replace(interval, t_s=interval.t_s - offset_s) for interval in intervals]
     return HdrLog(tuple(intervals), start_s, torn, units_in_us is not None)
-
-
-def _unit(comment: str) -> float | None:
-    """Return the number of units per microsecond, for the unit that a comment names; None without one."""
-    if comment.startswith(("#[StartTime", "#[BaseTime", "#[Histogram log format")):
-        return None
-    return next((in_a_us for mark, in_a_us in _UNITS if mark.search(comment)), None)
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:

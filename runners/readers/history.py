@@ -3,8 +3,6 @@
 The runs' figures can also be written as a Parquet data set by experiment and class of machine: view `measurements`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -197,17 +195,11 @@ SCHEMA = "dataset/1"
 PARTITIONS = ("experiment", "machine_class")
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The numbers of runs and figures in a data set that was written, and a message for each run that was left out."""
+def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[str, ...]]:
+    """Write the figures of all runs below `roots` to `output`. Raises PlanError if anything but a data set is there.
 
-    runs: int
-    figures: int
-    unreadable: tuple[str, ...]
-
-
-def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
-    """Write the figures of all runs below `roots` to `output`. Raises PlanError if anything but a data set is there."""
+    Returns the numbers of runs and of figures that were written, and a message for each run that was left out.
+    """
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
     new = output.with_name(output.name + ".new")
@@ -223,7 +215,7 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> Written:
     write_json(new / MARK, {"schema": SCHEMA, "runs": len(seen), "figures": figures})
     shutil.rmtree(output, ignore_errors=True)
     new.replace(output)
-    return Written(len(seen), figures, tuple(unreadable))
+    return len(seen), figures, tuple(unreadable)
 
 
 def append(history: History, folder: Path) -> int:

@@ -3,8 +3,6 @@
 Most tools' objects are described in load_tools.toml (see `JsonSummary`); the others have a function here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,27 +11,25 @@ from functools import partial
 from typing import Any
 
 from runners.readers import units
-from runners.readers.console_report import ConsoleReport, Footer, SocketErrors
-from runners.readers.documents import Problem
-from runners.readers.figures import command_of, count, number, percentiles, run_of, total
+from runners.readers.console_report import ConsoleReport, SocketErrors
+from runners.readers.documents import PEEK, Problem
+from runners.readers.figures import Json, at, command_of, count, number, part, percentiles, run_of
 from runners.readers.table_files import K6, SampleTable
 from runners.readers.tools import TOOLS, TRUEPACE, JsonSummary
 
-_PEEK = 4_000  # characters by which a file is recognised
 _IN_FLIGHT = "aborted due to deadline"  # oha's requests in flight at the end
-Json = Mapping[str, Any]
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
     """Return the outputs in a load tool's JSON, or a problem if the JSON is damaged; None for any other text."""
     text = text.lstrip("\ufeff")
-    by_line = next((read for mark, read in _BY_LINE if mark.match(text[:_PEEK].lstrip())), None)
+    by_line = next((read for mark, read in _BY_LINE if mark.match(text[:PEEK].lstrip())), None)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         if by_line:
             return tuple(by_line(_objects(text)))
-        damaged = _JSON_MARK.search(text[:_PEEK])
+        damaged = _JSON_MARK.search(text[:PEEK])
         return Problem(1, f"a load tool's JSON that is damaged ({error}): not read") if damaged else None
     for keys, read in _OBJECTS if isinstance(content, dict) else ():
         if all(key in content for key in keys) and (reports := tuple(read(content))):
@@ -51,18 +47,6 @@ def _objects(text: str) -> Iterator[Json]:
             yield value
 
 
-def _at(content: object, path: str) -> Any:
-    """Return the value at a path of names separated by `/`; None if there is no value."""
-    for name in path.split("/") if path else ():
-        content = content.get(name) if isinstance(content, Mapping) else None
-    return content
-
-
-def _part(content: object, path: str) -> Json:
-    value = _at(content, path)
-    return value if isinstance(value, Mapping) else {}
-
-
 def _list(value: object) -> list[Json]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
@@ -71,10 +55,10 @@ def _counts(content: Json, path: str) -> dict[str, int]:
     """Return the counts at a path by name: '' for a single number; for `prefix*`, the names without the prefix."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
-        prefix, values = last[:-1], _part(content, folder)
+        prefix, values = last[:-1], part(content, folder)
         values = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
     else:
-        value = _at(content, path) if path else None
+        value = at(content, path) if path else None
         values = value if isinstance(value, Mapping) else {"": value}
     return {name: known for name, value in values.items() if (known := count(value)) is not None}
 
@@ -84,20 +68,19 @@ def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[st
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))
-        first, *others = (number(_at(content, path), float(scale or unit(name))) for path, _, scale in parts)
+        first, *others = (number(at(content, path), float(scale or unit(name))) for path, _, scale in parts)
         figures[name] = None if first is None else first + sum(value or 0.0 for value in others)
     return figures
 
 
 def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
-    if "=" in summary.percentiles:
-        return percentiles(_figures(content, summary.percentiles, lambda name: summary.unit_us).items(), 1.0)
-    given = _at(content, summary.percentiles)
-    if summary.listed:
-        return percentiles(
-            ((row.get(summary.listed[0]), row.get(summary.listed[1])) for row in _list(given)), summary.unit_us
-        )
-    return percentiles(given.items(), summary.unit_us) if isinstance(given, Mapping) else {}
+    path, unit_us = summary.percentiles, summary.unit_us
+    if "=" in path:
+        return percentiles(_figures(content, path, lambda name: unit_us).items(), 1.0)
+    if not summary.listed:
+        return percentiles(part(content, path).items(), unit_us)
+    level, time = summary.listed
+    return percentiles(((row.get(level), row.get(time)) for row in _list(at(content, path))), unit_us)
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
@@ -125,18 +108,18 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
     """Yield the output in truepace's report, with its response times, or in a closed loop with its service times."""
-    closed, latencies = content.get("mode") == "closed", _part(content, "latency_us")
+    closed, latencies = content.get("mode") == "closed", part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {
         **content,
         "latency_us": {"response": latencies.get(kind)},
         "offered_rps": None if closed else content.get("offered_rps"),
     }
-    errors, censored = _part(content, "errors"), count(_at(content, "requests/censored"))
+    errors, censored = part(content, "errors"), count(at(content, "requests/censored"))
     for run in _read(TRUEPACE, TOOLS[TRUEPACE].json[0], content_of_kind):
         yield replace(
             run,
-            latencies=replace(run.latencies, footer=Footer(total_count=count(_at(latencies, f"{kind}/count")))),
+            latencies=replace(run.latencies, total_count=count(at(latencies, f"{kind}/count"))),
             threads=count(content.get("threads")),
             socket_errors=SocketErrors(
                 *(count(errors.get(cause)) or 0 for cause in ("connect", "read", "write", "timeout"))
@@ -149,9 +132,9 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
     """Yield the output in k6's `--summary-export` or handleSummary data, with the percentiles that these have."""
-    metrics = {name: _part(metric, "values") or metric for name, metric in _part(content, "metrics").items()}
-    started, dropped = (count(_at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
-    for run in _read("k6", TOOLS["k6"].json[0], metrics) if _part(metrics, "http_req_duration") else ():
+    metrics = {name: part(metric, "values") or metric for name, metric in part(content, "metrics").items()}
+    started, dropped = (count(at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
+    for run in _read("k6", TOOLS["k6"].json[0], metrics) if part(metrics, "http_req_duration") else ():
         if dropped and started and run.requests_per_s:  # dropped iterations were due too
             command = command_of("k6", run.requests_per_s * (1 + dropped / started))
             run = replace(run, command=command)
@@ -169,7 +152,7 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
         (number(row.get("percentile")), units.go_time_us(str(row.get("duration"))))
         for row in _list(times.get("percentiles"))
     )
-    options, workers = _part(content, "options"), max(1, len(results) - 1)
+    options, workers = part(content, "options"), max(1, len(results) - 1)
     rate, overflow = number(options.get("requests_per_second")), count(counts.get("benchmark.pool_overflow"))
     if times:
         yield run_of(
@@ -182,16 +165,16 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
             connections=(count(options.get("connections")) or 0) * workers or None,
             elapsed_s=units.time_s(str(whole.get("execution_duration"))),
             requests=count(times.get("count")),
-            non_2xx=total(counts.get(f"benchmark.http_{kind}") for kind in ("1xx", "4xx", "5xx", "xxx")),
+            non_2xx=sum(count(counts.get(f"benchmark.http_{kind}")) or 0 for kind in ("1xx", "4xx", "5xx", "xxx")),
             extra=(f"dropped_iterations: {overflow}",) if overflow else (),
         )
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
     """Yield the outputs in k6's `--out json`; its lines, a sample each, are read like the rows of k6's `--out csv`."""
-    points = ((line.get("metric"), _part(line, "data")) for line in lines)
+    points = ((line.get("metric"), part(line, "data")) for line in lines)
     return K6.read(
-        {**_part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points
+        {**part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points
     )
 
 
@@ -201,7 +184,7 @@ _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]
     *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),
     (("metrics",), _k6),  # which oha has too
     (("results", "options"), _nighthawk),
-    (("stats", "contents"), lambda content: _read("Gatling", TOOLS["Gatling"].json[0], _part(content, "stats"))),
+    (("stats", "contents"), lambda content: _read("Gatling", TOOLS["Gatling"].json[0], part(content, "stats"))),
 )
 _BY_LINE: tuple[tuple[re.Pattern[str], Callable[[Iterable[Json]], Iterator[ConsoleReport]]], ...] = (
     (re.compile(r'^\{"metric":\s?"|^\{"(?:type|data)":.{0,600}"metric":'), _k6_points),

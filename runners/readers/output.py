@@ -1,7 +1,5 @@
 """One output of a load tool, its place, and the facts on it in an index or in a step's record."""
 
-from __future__ import annotations
-
 import shlex
 import tomllib
 from collections.abc import Iterator

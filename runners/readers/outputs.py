@@ -1,7 +1,5 @@
 """Every output of a load tool in a file, with the command and the offered rate that the text around it gives."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -68,13 +66,19 @@ def outputs_of(document: Document) -> FileOutputs:
         placed += [(where[cell, report.first_line], report) for report in reports]
     placed.sort(key=lambda at: (at[0], at[1].column))
     outputs = tuple(_outputs(document, placed, where)) if placed else ()
-    return FileOutputs(document.path, tuple(_of_one_tool(outputs)), (*document.problems, *problems_of_tables))
+    known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
+    if len(known) == 1:  # a document that names one of the two is taken to have used that one alone
+        (tool,) = known
+        outputs = tuple(
+            replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs
+        )
+    return FileOutputs(document.path, outputs, (*document.problems, *problems_of_tables))
 
 
 def _outputs(
     document: Document, placed: Sequence[Placed], where: dict[tuple[int | None, int], int]
 ) -> Iterator[Output]:
-    lines, trails = document.lines, context.headings(document.lines)
+    lines, trails = document.lines, list(context.headings(document.lines))
     end = 0
     for position, report in placed:
         cell = lines[position].cell
@@ -159,10 +163,3 @@ def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine 
             of_wrk = (command.rate_rps, command.duration_s) == (None, report.duration_s) and not table
             return command if under or of_wrk else None
     return None
-
-
-def _of_one_tool(outputs: Sequence[Output]) -> Sequence[Output]:
-    """Return a document's outputs; if they name only one of wrk and wrk2, outputs of unknown tool get that one."""
-    known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
-    tool = known.pop() if len(known) == 1 else None
-    return [replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs]

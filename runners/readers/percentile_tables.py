@@ -1,9 +1,4 @@
-"""Reader of percentile tables that people made from outputs: `99.000%  5.99ms  ->  4.37ms`, or in Markdown.
-
-Each column becomes one output that has only percentiles.
-"""
-
-from __future__ import annotations
+"""Reader of percentile tables that people made from outputs: `99.000%  5.99ms  ->  4.37ms`, or in Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -40,7 +35,10 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return each column with the index of its table's first line, all lines with those of tables emptied, problems."""
+    """Return each column as an output, all lines with those of tables emptied, and problems.
+
+    An output has only percentiles, and comes with the index of its table's first line.
+    """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
     rest = list(lines)

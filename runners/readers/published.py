@@ -1,7 +1,5 @@
 """The published figures: the raw console output of the reports under data/published/, parsed when it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
@@ -16,9 +14,9 @@ from runners.toolchain.tools import SHARED
 ROOT = SHARED / "data" / "published"
 
 
-def published_names() -> list[str]:
-    """Return the names of the published files, e.g. `report-1/put`."""
-    return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob("*/*.txt"))
+def published_names(report: str = "*") -> list[str]:
+    """Return the names of the published files, of one report or of all, e.g. `report-1/put`."""
+    return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob(f"{report}/*.txt"))
 
 
 @cache
@@ -37,8 +35,7 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 def columns(report: str, part: str) -> tuple[str, ...]:
     """Return the names of a report's outputs in files with `part` in their name; `name@rate` if a file has several."""
-    files = [name for name in published_names() if name.startswith(f"{report}/") and part in name]
-    outputs = ((name, published_outputs(name)) for name in files)
+    outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
@@ -65,5 +62,4 @@ def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tupl
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
     """Return by name the outputs of those files of a report that hold one output, e.g. `published_of("report-1")`."""
-    own = [name for name in published_names() if name.startswith(f"{report}/")]
-    return {name: published(name) for name in own if len(published_outputs(name)) == 1}
+    return {name: published(name) for name in published_names(report) if len(published_outputs(name)) == 1}

@@ -3,8 +3,6 @@
 A raw file that is missing or broken costs only the frames that need it; `Step.unreadable` names it and the cause.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,8 +51,8 @@ def read_run(folder: RunFolder) -> Run:
     return Run(folder, manifest, tuple(steps), folder.unfinished(), folder.read_frames())
 
 
-def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
-    """Return a step, from its stored frames if all are there (unless `from_raw`), else from its raw files."""
+def read_step(folder: StepFolder) -> Step:
+    """Return a step, from its stored frames if all are there, else from its raw files."""
     unreadable: list[str] = []
     try:
         record = read_record(folder)
@@ -62,10 +60,8 @@ def read_step(folder: StepFolder, *, from_raw: bool = False) -> Step:
         problem = f"{folder.meta.name}: can't be read"
         unreadable.append(problem)
         record = StepRecord(name=folder.name, invalid_reasons=(problem,), ended=Ended.UNREADABLE)
-    stored = None if from_raw else _stored(folder, unreadable)
-    if stored is None:
-        stored = _Reader(folder, record, unreadable).frames()
-    return Step(folder.name, record, folder, stored, tuple(unreadable))
+    frames = _stored(folder, unreadable) or _Reader(folder, record, unreadable).frames()
+    return Step(folder.name, record, folder, frames, tuple(unreadable))
 
 
 def store_frames(step: Step) -> None:
@@ -113,7 +109,7 @@ def archived_content(step: Step) -> Content:
     return Content(to_document(step.record), frames, step.folder.console_text())
 
 
-def _three_digits(times_us: pd.Series[float]) -> pd.Series[float]:
+def _three_digits(times_us: "pd.Series[float]") -> "pd.Series[float]":
     """Return times rounded to three significant digits; zero and NaN stay."""
     known = times_us.where(times_us > 0)
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)
@@ -192,18 +188,15 @@ class _Reader:
         return default
 
     def frames(self) -> dict[str, pd.DataFrame]:
-        load: LoadReport | None = None
-        log: HdrLog | None = None
         folder, tool = self.folder, self.record.generator.tool
         files = (folder.load_json, folder.hlog, folder.console)
         if not self.record.valid and not any(file.exists() for file in files):
             return complete(self._profile())  # skipped; its metadata says why
         own = tool == "truepace"
-        if own or folder.load_json.exists() or tool in REFERENCES:
-            whole = own or folder.load_json.exists()
-            load = self.tried(read_load_json, None, folder.load_json if whole else folder.console)
-        if own or folder.hlog.exists():
-            log = self.tried(read_hdr_log, None, folder.hlog)
+        reported = own or folder.load_json.exists()
+        path = folder.load_json if reported else folder.console
+        load = self.tried(read_load_json, None, path) if reported or tool in REFERENCES else None
+        log = self.tried(read_hdr_log, None, folder.hlog) if own or folder.hlog.exists() else None
         if log and log.torn:
             self.unreadable.append(f"{folder.hlog.name}: {log.torn}")
         frames = self._latency(load, log)
@@ -235,10 +228,10 @@ class _Reader:
 
     def _latency(self, load: LoadReport | None, log: HdrLog | None) -> dict[str, pd.DataFrame]:
         frames: dict[str, pd.DataFrame] = {"summary": frame("summary")}
-        if load is None and self.folder.console.exists():
-            frames |= self._console()
         if load is not None:
             frames |= {name: self.tried(getattr(load, f"{name}_frame"), frame(name)) for name in OF_LOAD}
+        elif self.folder.console.exists():
+            frames |= self._console()
         if log is not None:
             counted = frames.get("intervals")
             frames |= {name: getattr(log, f"{name}_frame")() for name in OF_LOG}
@@ -258,11 +251,10 @@ class _Reader:
         return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        paths = {event: self.folder.collapsed(event) for event in EVENTS}
         parts = [
             self.tried(read_collapsed, frame("stacks"), path, event)
-            for event, path in paths.items()
-            if path.exists() or event in self.record.profiled
+            for event in EVENTS
+            if (path := self.folder.collapsed(event)).exists() or event in self.record.profiled
         ]
         if not parts:
             return {}

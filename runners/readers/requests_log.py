@@ -3,8 +3,6 @@
 Format: `runners/loadgen/docs/requests.md`. A log that was cut short is read up to its last whole block.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct
@@ -36,7 +34,7 @@ _REMEDY = "run the step again"
 
 @dataclass(frozen=True, slots=True)
 class RequestsLog:
-    """A log of requests. `torn`: the last block was cut short and is left out.
+    """A log of requests, without a last block that was cut short.
 
     `frame`: one row per request, by intended start, with `slot`, `t_s` (intended start in the window), `target`,
     `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing without a
@@ -44,23 +42,20 @@ class RequestsLog:
     """
 
     frame: pd.DataFrame
-    targets: tuple[str, ...]
     start_unix_us: int
-    torn: bool
 
 
 def read_requests_log(path: Path) -> RequestsLog:
     """Return a log. Raises ReadError for another file, an unknown block, or a target that the log does not describe."""
-    description, rows, torn = _blocks(path)
+    description, rows = _blocks(path)
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
         raise ReadError(path, f"has requests to a target beyond its {len(targets)}", _REMEDY)
-    frame = _frame(rows, targets, description["tags"])
-    return RequestsLog(frame, targets, int(description["start_unix_us"]), torn)
+    return RequestsLog(_frame(rows, targets, description["tags"]), int(description["start_unix_us"]))
 
 
-def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
-    """Return the last description, all rows, and whether the last block was cut short."""
+def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
+    """Return the last description, and all rows of whole blocks."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +79,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any, bool]:
         at += _HEAD.size + length
     if not description:
         raise ReadError(path, "has no description", _REMEDY)
-    return description, np.concatenate(blocks) if blocks else np.empty(0, _ROW), at < len(data)
+    return description, np.concatenate([np.empty(0, _ROW), *blocks])
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
@@ -95,11 +90,10 @@ def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
     tags: list[str] = []
     merged, description = [], dict[str, Any]()
     for path in paths:
-        own, rows, _ = _blocks(path)
+        own, rows = _blocks(path)
         description = description or own
         tags += [tag for tag in own["tags"] if tag not in tags]
         numbers = np.array([0, *(tags.index(tag) + 1 for tag in own["tags"])], np.uint8)
-        rows = rows.copy()
         rows["tag"] = numbers[rows["tag"]]
         merged.append(rows)
     rows = np.concatenate(merged).tobytes()
@@ -146,20 +140,14 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
 
     return pd.DataFrame(
         {
-            "slot": rows["slot"],
             "t_s": rows["intended_ns"] / 1e9,
             "target": named(rows["target"], targets),
             "predecessor": named(rows["predecessor"], targets),
             "operation": named(rows["tag"], tuple(tags), first=1),
-            "wait_us": rows["wait_ns"] / 1e3,
-            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
-            "service_us": rows["service_ns"] / 1e3,
-            "read_us": rows["read_ns"] / 1e3,
-            "lag_us": rows["lag_ns"] / 1e3,
-            "written_bytes": rows["written_bytes"],
-            "read_bytes": rows["read_bytes"],
-            "status": rows["status"],
             "fate": named(rows["fate"], FATES),
+            "response_us": (rows["wait_ns"] + rows["service_ns"]) / 1e3,
+            **{f"{time}_us": rows[f"{time}_ns"] / 1e3 for time in ("wait", "service", "read", "lag")},
+            **{name: rows[name] for name in ("slot", "written_bytes", "read_bytes", "status")},
         }
     )
 

@@ -1,7 +1,5 @@
 """A run as it was read from its folder: steps with records and frames; frames.toml lists the frames' columns."""
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -44,18 +42,9 @@ class Step:
         return self.record.label or self.name
 
     @property
-    def saturated(self) -> bool:
-        """Whether the server achieved less than was offered."""
-        return self.record.saturated
-
-    @property
-    def engine(self) -> str:
-        return self.record.engine
-
-    @property
     def subject(self) -> str:
         """The measured server's name in reports: its treatment, else its engine."""
-        return self.record.treatment or self.engine
+        return self.record.treatment or self.record.engine
 
     @property
     def workload(self) -> str:

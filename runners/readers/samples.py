@@ -3,12 +3,11 @@
 Histograms are merged before a percentile is taken. The bounds are those of independent samples.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,15 +46,9 @@ class Samples:
     counts: Integers
 
     @classmethod
-    def empty(cls) -> Samples:
-        return cls(np.empty(0, np.float64), np.empty(0, np.int64))
-
-    @classmethod
-    def merge(cls, parts: Iterable[Samples]) -> Samples:
+    def merge(cls, parts: Iterable[Self]) -> Self:
         """Return the sum of several histograms, in which the counts of equal values are added."""
-        given = list(parts)
-        if not given:
-            return cls.empty()
+        given = [cls(np.empty(0), np.empty(0, np.int64)), *parts]
         values, where = np.unique(np.concatenate([part.values_us for part in given]), return_inverse=True)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, where, np.concatenate([part.counts for part in given]))
@@ -82,24 +75,19 @@ class Samples:
 
     def percentile(self, level: float) -> float:
         """Return the value in microseconds at `level` (0..1); NaN without samples."""
-        return self.at_rank(rank(self.total, level)) if self.total else math.nan
+        return self.at_rank(rank(self.total, level))
 
-    def bounds(self, level: float) -> tuple[float, float]:
-        """Return the 95 % bounds of the true percentile in microseconds; NaN on a side with too few samples for one."""
-        low, high = bound_ranks(self.total, level)
-        return self.at_rank(low), self.at_rank(high)
-
-    def percentiles(self, kind: str, waiting: Samples | None = None) -> pd.DataFrame:
+    def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
         """Return the `percentiles` frame (see frames.toml) of one kind of latency.
 
         `waiting`: the times that requests without a response had waited (right-censored). They count as samples; a
         percentile that would differ if they were infinite is marked `at_least`.
         """
-        every = Samples.merge([self, waiting]) if waiting is not None and waiting.total else self
+        every = self.merge([self, waiting]) if waiting is not None else self
         rows = []
         for level in LEVELS if every.total else ():
             position = rank(every.total, level)
-            value_us, (low_us, high_us) = every.at_rank(position), every.bounds(level)
+            value_us, low_us, high_us = map(every.at_rank, (position, *bound_ranks(every.total, level)))
             most_us = self.at_rank(position) if position <= self.total else math.nan
             rows.append(
                 {

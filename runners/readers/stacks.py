@@ -4,8 +4,6 @@ Categories: categories.toml. Intervals are Wilson's on an *effective* number of 
 Graubard, 1998, Survey Methodology 24), for samples come in bursts.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib
@@ -22,7 +20,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from runners.errors import ReadError, text_of
-from runners.readers.batch_means import share_variance
+from runners.readers.batch_means import share_variance, t_factor
 from runners.readers.run import frame
 from runners.storage.schema import ServerRecord
 
@@ -78,13 +76,11 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 @cache
 def classifier() -> Classifier:
     """Return a classifier with the rules that come with the lab (categories.toml)."""
-    entries = tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
-    return Classifier(
-        tuple(
-            Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
-            for entry in entries
-        )
+    rules = (
+        Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
+        for entry in tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
     )
+    return Classifier(tuple(rules))
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
@@ -248,8 +244,7 @@ class Batches:
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
             return self.samples
-        independent = share * (1 - share) / (variance.value * variance.raised_by)
-        return min(self.samples, independent) if math.isfinite(independent) else self.samples
+        return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
         """Return the variance of the share of `part`; it is never below the variance of independent samples."""

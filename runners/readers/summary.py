@@ -4,8 +4,6 @@ A pattern names its figures in angle brackets, and the name says how the text is
 `…_s` and rates as decimals, the rest as times with their unit. Other lines are read by a method of `Summary`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -217,7 +215,7 @@ class Summary:
             url=f"//{address}" if address else None,
             connections=figures.get("connections"),
             latency=None if mean_us is None else ThreadStats(mean_us, figures.get("stdev"), figures.get("max")),
-            latencies=Latencies(None, tuple(sorted(self.rows.items()))),
+            latencies=Latencies(rows=tuple(sorted(self.rows.items()))),
             requests=requests,
             elapsed_s=elapsed_s,
             non_2xx=figures.get("non_2xx", bad or None),

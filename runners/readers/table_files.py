@@ -1,7 +1,5 @@
 """Readers of the tables that load tools write: one row for each request or for each operation."""
 
-from __future__ import annotations
-
 import csv
 import html
 import math
@@ -10,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runners.readers.console_report import ConsoleReport, Footer, rank
+from runners.readers.console_report import ConsoleReport, rank
 from runners.readers.figures import MS, S, count, known_levels, number, percentiles, run_of
 
 Row = Mapping[str, Any]
@@ -57,7 +55,7 @@ class SampleTable:
                 mean_us,
                 math.sqrt(math.fsum((time_us - mean_us) ** 2 for time_us in times_us) / requests),
                 times_us[-1],
-                footer=Footer(total_count=requests),
+                samples=requests,
                 requests=requests,
                 elapsed_s=elapsed_s or None,
                 non_2xx=sum(not succeeded for _, _, succeeded in samples),

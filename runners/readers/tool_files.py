@@ -1,9 +1,4 @@
-"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised.
-
-A file has one output, or one for each operation (a label of JMeter, a tag of an interval log).
-"""
-
-from __future__ import annotations
+"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised."""
 
 import csv
 import re
@@ -13,14 +8,13 @@ from pathlib import Path
 
 from runners.errors import ReadError
 from runners.readers import units
-from runners.readers.console_report import ConsoleReport, Footer, Latencies, SpectrumRow
-from runners.readers.documents import Document, Problem
+from runners.readers.console_report import ConsoleReport, Latencies, SpectrumRow
+from runners.readers.documents import PEEK, Document, Problem
 from runners.readers.figures import MS, known_levels, run_of
 from runners.readers.json_files import read_json
 from runners.readers.table_files import JTL_XML, read_jtl_xml, read_table
 from runners.readers.wrk_console import BUCKETS_OF_TRUEPACE
 
-_PEEK = 4_000  # characters by which a file is recognised
 #: Load tools' files that are not read: a pattern of the first line, a name, and the file to give instead.
 _NOT_READ = (
     (re.compile(r"^(?:RUN|ASSERTION|USER)\t"), "Gatling's log", "js/stats.json"),
@@ -34,7 +28,7 @@ _ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
     """Return the outputs in a load tool's file, or the problem with the file; None for a file of another kind."""
-    start = document.text[: _PEEK + 1].lstrip("\ufeff \t\r\n")
+    start = document.text[: PEEK + 1].lstrip("\ufeff \t\r\n")
     suffix = document.path.suffix.lower()
     if not start or suffix == ".ipynb":
         return None
@@ -47,7 +41,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
     if _LOG.search(start):
         return read_log(document.path)
     if (head := _HGRM.match(first)) and (suffix == ".hgrm" or head["unit"]):
-        return tuple(read_hgrm(document.text))
+        return tuple(read_hgrm(document.text, head["unit"]))
     if JTL_XML.search(start):
         return tuple(read_jtl_xml(document.text))
     try:
@@ -56,11 +50,8 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
         return Problem(1, f"a load tool's CSV that is damaged ({error}): not read")
 
 
-def read_hgrm(text: str) -> Iterator[ConsoleReport]:
+def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
     """Yield the output of an HdrHistogram percentile list, if it has rows; values without a unit are milliseconds."""
-    first, *lines = text.lstrip("\ufeff \r\n").splitlines()
-    head = _HGRM.match(first)
-    unit = head["unit"] if head else None
     in_ms = units.TIME_US[unit or "ms"] / MS
     rows = tuple(
         SpectrumRow(
@@ -69,7 +60,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
             int(match[3]),
             units.number((match[4] or "inf").replace("Infinity", "inf")),
         )
-        for match in map(_ROW.match, lines)
+        for match in map(_ROW.match, text.splitlines())
         if match
     )
     if not rows:
@@ -78,7 +69,7 @@ def read_hgrm(text: str) -> Iterator[ConsoleReport]:
     ours = buckets is not None and int(buckets[1]) == BUCKETS_OF_TRUEPACE and not unit
     counted = re.search(r"Total count\s*=\s*(\d{1,18})", text)
     samples = int(counted[1]) if counted else rows[-1].total_count
-    latencies = Latencies(None, (), rows, Footer(total_count=samples))
+    latencies = Latencies(spectrum=rows, total_count=samples)
     levels = tuple((level, us) for level in known_levels(samples) if (us := latencies.at(level)) is not None)
     yield ConsoleReport(
         tool="truepace" if ours else "vegeta" if unit else "HdrHistogram",
@@ -108,7 +99,7 @@ def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
                 "HdrHistogram",
                 {level: float(samples.percentile(level)) for level in known_levels(samples.total)},
                 max_us=samples.max_us,
-                footer=Footer(total_count=samples.total),
+                samples=samples.total,
                 requests=samples.total,
                 elapsed_s=(end_s - begin_s) or None,
                 operation=kind if len(log.kinds) > 1 else "",

@@ -1,7 +1,5 @@
 """The facts on each load tool, from load_tools.toml."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

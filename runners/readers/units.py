@@ -3,8 +3,6 @@
 Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed that.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Output that is cut short gives a report whose last fields are None; its unknown lines are kept as diagnostics.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterable
@@ -14,7 +12,7 @@ from typing import Any
 
 from runners.readers import units
 from runners.readers.command_line import CommandLine, find_command, parse_command
-from runners.readers.console_report import ConsoleReport, Footer, Latencies, SocketErrors, SpectrumRow, ThreadStats
+from runners.readers.console_report import ConsoleReport, Latencies, SocketErrors, SpectrumRow, ThreadStats
 from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
@@ -54,8 +52,7 @@ class _Distribution:
         return bool(self.rows or self.spectrum or self.footer)
 
     def finish(self) -> Latencies:
-        footer = Footer(**self.footer) if self.footer else None
-        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), footer)
+        return Latencies(self.label, tuple(self.rows), tuple(self.spectrum), **self.footer)
 
 
 @dataclass(slots=True)
@@ -212,8 +209,7 @@ def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
 
 def _tool(report: ConsoleReport) -> str | None:
     named = report.command.tool if report.command else None
-    footer = report.latencies.footer
-    if report.extra or named == "truepace" or (footer and footer.buckets == BUCKETS_OF_TRUEPACE):
+    if report.extra or named == "truepace" or report.latencies.buckets == BUCKETS_OF_TRUEPACE:
         return "truepace"
     if report.calibrations_us or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"
@@ -224,11 +220,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 def clean(line: str) -> str:
     """Return a line without colour codes, Markdown's `>`, docker compose's name of a container and no-break spaces."""
-    if "\x1b" in line:
-        line = _ANSI.sub("", line)
-    if "|" in line:
-        line = _CONTAINER.sub("", line)
-    return _QUOTE.sub("", line).replace("\u00a0", " ")
+    return _QUOTE.sub("", _CONTAINER.sub("", _ANSI.sub("", line))).replace("\u00a0", " ")
 
 
 def _bare(line: str) -> str:

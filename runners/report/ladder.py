@@ -401,7 +401,7 @@ def knee_sections(run: Run) -> Iterator[Section]:
         knee_picture(run, workload, searched).at(f"knees-{workload}") for workload, searched in by_workload.items()
     ]
     every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
-    engines = {ladder.steps[0].engine for _, ladder, _ in every}
+    engines = {ladder.steps[0].record.engine for _, ladder, _ in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")
     paired = all(searched_together(first, ladder) for first, ladder, _ in every)
     bounds = any(knee.kind != Kind.FOUND for _, _, knee in every)

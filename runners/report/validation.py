@@ -13,7 +13,6 @@ from runners.analysis import facts, instrument
 from runners.analysis.instrument import Floor, Stall, stalls
 from runners.analysis.intervals import Bounded
 from runners.audit.rules import timing
-from runners.audit.rules.timing import fitted_line
 from runners.design.session import PAIRED
 from runners.design.two_generators import NAME, TRUEPACE
 from runners.readers.console_report import ConsoleReport
@@ -48,7 +47,7 @@ def instrument_sections(run: Run) -> Iterator[Section]:
         shown, output = chosen(rounds), published(PUBLISHED)
         here = any(facts.tool(step) == "wrk2" for step in shown)
         text = f"{PROSE['timer']['text']} {PROSE['timer']['here' if here else 'absent']}"
-        if (line := fitted_line(output.spectrum_frame())) is not None:
+        if (line := instrument.timer_fit(output.spectrum_frame())) is not None:
             text += f", which climbs over {words.latency(line.width_us)} at {words.rate(output.rate_rps)}"
         yield Section.of("timer", staircase(shown, output).at(generators.STAIRCASE), text=words.sentence(text))
     if good := [floor for floor in measured if floor.good]:
@@ -170,7 +169,7 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
     ticks = list[str]()
     tops: dict[bool, list[float]] = {True: [], False: []}  # the height of the lines that climb by a tick, and of others
     for name, spectrum, colour, dash in curves:
-        rows, line = _rows(spectrum), fitted_line(spectrum[spectrum["kind"] == facts.RESPONSE])
+        rows, line = _rows(spectrum), instrument.timer_fit(spectrum)
         axes.plot(rows["percentile"], rows["value_us"], color=colour, linestyle=dash, label=name)
         climbs = line is not None and line.is_millisecond_timer
         tops[climbs].append(float(rows[rows["percentile"] <= timing.UP_TO]["value_us"].max()))

@@ -1,7 +1,5 @@
 """Rules SUM and DOC003: figures of one output that can't all be true, and outputs that are given twice."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
@@ -28,7 +26,7 @@ WHOLE_US = 1_000.0  # rounding of whole milliseconds
 @rule("SUM001")
 def _rate_mismatch(output: Output) -> Iterator[Seen]:
     report = output.report
-    requests, elapsed, rate = report.requests, figures.finite(report.elapsed_s), figures.achieved_rps(output)
+    requests, elapsed, rate = report.requests, words.finite(report.elapsed_s), figures.achieved_rps(output)
     if requests is None or not elapsed or rate is None or figures.is_of_no_run(output):
         return
     reckoned = requests / elapsed
@@ -66,39 +64,27 @@ def _not_monotonic(output: Output) -> Iterator[Seen]:
 def _contradictions(output: Output) -> Iterator[Seen]:
     report, latencies = output.report, output.report.latencies
     if report.non_2xx is not None and report.requests is not None and report.non_2xx > report.requests:
-        yield Seen(
-            output,
-            f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests",
-            {"non_2xx": report.non_2xx, "requests": report.requests},
-        )
-    footer, last = latencies.footer, latencies.spectrum[-1] if latencies.spectrum else None
-    if footer and footer.total_count is not None and last and _is_row_of(last, 1.0):
-        if footer.total_count != last.total_count:
-            yield Seen(
-                output,
-                f"the spectrum ends with {words.count(last.total_count)} samples and its footer counts "
-                f"{words.count(footer.total_count)}",
-                {"spectrum_count": last.total_count, "footer_count": footer.total_count},
-            )
-        largest = figures.finite(footer.max_ms)
+        text = f"{words.count(report.non_2xx)} errors in {words.count(report.requests)} requests"
+        yield Seen(output, text, {"non_2xx": report.non_2xx, "requests": report.requests})
+    counted, last = latencies.total_count, latencies.spectrum[-1] if latencies.spectrum else None
+    if counted is not None and last and _is_row_of(last, 1.0):
+        if counted != last.total_count:
+            samples = words.count(last.total_count)
+            text = f"the spectrum ends with {samples} samples and its footer counts {words.count(counted)}"
+            yield Seen(output, text, {"spectrum_count": last.total_count, "footer_count": counted})
+        largest = words.finite(latencies.max_ms)
         if largest and abs(largest - last.value_ms) > BUCKET * last.value_ms + 0.001:
-            yield Seen(
-                output,
-                f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms",
-                {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest},
-            )
+            text = f"the spectrum ends at {last.value_ms:g} ms and its footer's maximum is {largest:g} ms"
+            yield Seen(output, text, {"spectrum_max_ms": last.value_ms, "footer_max_ms": largest})
     for level, value in latencies.rows:
         there = next((row for row in latencies.spectrum if _is_row_of(row, level)), None)
         if there and _apart(value, there.value_ms * 1000) and not _is_adjacent(value, level, latencies):
-            yield Seen(
-                output,
-                f"{words.level(level)} is {words.latency(value)} in the list and "
-                f"{words.latency(there.value_ms * 1000)} in the spectrum",
-                {"listed_us": value, "spectrum_us": there.value_ms * 1000},
-            )
+            listed, in_spectrum = words.latency(value), words.latency(there.value_ms * 1000)
+            text = f"{words.level(level)} is {listed} in the list and {in_spectrum} in the spectrum"
+            yield Seen(output, text, {"listed_us": value, "spectrum_us": there.value_ms * 1000})
     stats = report.latency
     highest = max((value for _, value in latencies.rows), default=None)
-    most = figures.finite(stats.max) if stats else None
+    most = words.finite(stats.max) if stats else None
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
         yield Seen(output, text, {"percentile_us": highest, "max_us": most})
@@ -134,11 +120,9 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
     least, most = mean_bounds_us(rows, figures.largest_us(output))
     if mean > most * (1 + OF_THE_MEAN) + WHOLE_US or mean < least * (1 - OF_THE_MEAN) - WHOLE_US:
         bound = f"at most {words.latency(most)}" if mean > most else f"at least {words.latency(least)}"
-        yield Seen(
-            output,
-            f"a mean of {words.latency(mean)} is impossible by its percentiles, which allow {bound}",
-            {"mean_us": mean, "least_us": round(least, 1), "most_us": round(most, 1) if math.isfinite(most) else None},
-        )
+        text = f"a mean of {words.latency(mean)} is impossible by its percentiles, which allow {bound}"
+        most_us = round(most, 1) if math.isfinite(most) else None
+        yield Seen(output, text, {"mean_us": mean, "least_us": round(least, 1), "most_us": most_us})
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:

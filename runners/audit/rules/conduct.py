@@ -1,7 +1,5 @@
 """Rules RUN and SMP: how the generator was run, what it printed of itself, and how many samples figures have."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -37,15 +35,12 @@ _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 def _too_short(output: Output) -> Iterator[Seen]:
     if output.tool != WRK2:
         return
-    report, duration, parts = output.report, figures.finite(output.duration_s), []
-    means = {
-        "calibration": list(report.calibrations_us),
-        "Latency": [report.latency.mean] if report.latency else [],
-        # which is counted once the calibration is over
-        "Req/Sec": [report.requests_per_thread.mean]
-        if report.requests_per_thread and not report.calibrations_us
-        else [],
-    }
+    report, duration, parts = output.report, words.finite(output.duration_s), []
+    means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
+    if report.latency:
+        means["Latency"] = (report.latency.mean,)
+    if report.requests_per_thread and not report.calibrations_us:  # it is counted once the calibration is over
+        means["Req/Sec"] = (report.requests_per_thread.mean,)
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:
         parts.append(f"{words.seconds(duration)} is no longer than wrk2's calibration of {figures.WRK2_WARM_UP_S:g} s")
@@ -100,7 +95,7 @@ def _cut(output: Output) -> Iterator[Seen]:
     if not output.missing or output.report.columns > 1 or uncounted:
         return  # that a bare table of percentiles lacks their number is SMP002
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
-    mean = figures.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
+    mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
         text += (
             f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {words.rate(threads * mean)} in all"
@@ -110,7 +105,7 @@ def _cut(output: Output) -> Iterator[Seen]:
 
 @rule("RUN007")
 def _stopped(output: Output) -> Iterator[Seen]:
-    elapsed_s, planned_s = figures.finite(output.report.elapsed_s), figures.finite(output.report.duration_s)
+    elapsed_s, planned_s = words.finite(output.report.elapsed_s), words.finite(output.report.duration_s)
     if elapsed_s is None or not planned_s:
         return
     early = elapsed_s < ENDED_EARLY * planned_s and not figures.is_of_no_run(output)
@@ -121,7 +116,7 @@ def _stopped(output: Output) -> Iterator[Seen]:
 
 @rule("RUN008")
 def _slow_to_open(output: Output) -> Iterator[Seen]:
-    opening, duration = figures.opening_s(output), figures.finite(output.duration_s)
+    opening, duration = figures.opening_s(output), words.finite(output.duration_s)
     if duration and opening >= max(LEAST_OPENING_S, OPENING * duration):
         text = (
             f"wrk2 opens a thread's connections one in 5 ms: {words.count(output.connections)} over "

@@ -4,8 +4,6 @@ LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts
 Lanes of it are drawn at once; a matrix gives their first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Sequence

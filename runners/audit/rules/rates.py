@@ -1,7 +1,5 @@
 """Rules RAT: offered and achieved rates, and what latencies mean if these rates differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import pairwise
@@ -114,7 +112,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
         f"{words.latency(largest)}; it grows with the length of the run"
     )
     evidence = {f"{named}_us": value, "max_us": largest}
-    if duration := figures.finite(output.duration_s):
+    if duration := words.finite(output.duration_s):
         evidence["max_share_of_run"] = round(largest / 1e6 / duration, 4)
     yield Seen(output, text, evidence, size=value)
 
@@ -155,7 +153,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 def _began_with(output: Output) -> float | None:
     """Return wrk2's mean latency (us) in its calibration if a backlog or a cold server explains it; else None."""
-    known = [mean for mean in map(figures.finite, output.report.calibrations_us) if mean is not None]
+    known = [mean for mean in map(words.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
     behind_s = figures.warm_up_s(output) - left_out / offered if left_out is not None and offered else 0.0
@@ -195,9 +193,8 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
     connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
     if figures.is_open_loop(output) or not figures.has_latency(output) or (not rate and connections is None):
         return
-    sender = "the connection" if connections == 1 else "each of the connections"
-    if connections and connections > 1:
-        sender = f"each of the {words.count(connections)} connections"
+    several = f"{words.count(connections)} connections" if connections else "connections"
+    sender = "the connection" if connections == 1 else f"each of the {several}"
     text = (
         f"closed loop: {sender} sends its next request only after a response, so no latency under a given load can be "
         "read from it"

@@ -1,7 +1,5 @@
 """Rules ERR: errors that count as successes, time-outs, and a mixed load with requests of one kind alone."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -79,7 +77,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
     """Yield each output without errors, the kinds of request that its script's name lists, and bytes per response."""
     for output in group:
-        requests, size = output.report.requests, figures.finite(output.report.bytes_read)
+        requests, size = output.report.requests, words.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
         if kinds and requests and size and not output.report.errors:
             yield output, kinds, size / requests

@@ -4,12 +4,9 @@ A generator that rounds its waits up to a timer tick sends each request late by 
 tick. If the server is much faster, the latency grows linearly with the percentile, from almost nothing to about a tick.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +16,6 @@ from runners.audit import figures
 from runners.audit.rule import Seen, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,13 +51,6 @@ class TimerFit:
         """Whether latencies are spread evenly over about one millisecond."""
         straight = self.rows >= FEWEST_ROWS and self.r_squared >= STRAIGHT_R2 and self.deviation <= LARGEST_DEVIATION
         return straight and self.spans_a_tick
-
-
-def fitted_line(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Return the line through a `spectrum` frame up to p90; None for several kinds or fewer than three rows there."""
-    if spectrum["kind"].nunique() > 1:
-        return None
-    return straight_line(spectrum["percentile"].to_numpy(float), spectrum["value_us"].to_numpy(float))
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
@@ -151,7 +138,7 @@ def _delayed_ack(output: Output) -> Iterator[Seen]:
         upper, width = next(filter(None, known), None), PLATEAU_WIDTH_P90
     stats = output.report.latency
     if median is None and stats is not None:  # no percentiles: a mean with little spread stands for them
-        mean, stdev = figures.finite(stats.mean), figures.finite(stats.stdev)
+        mean, stdev = words.finite(stats.mean), words.finite(stats.stdev)
         if mean is None or stdev is None or stdev > PLATEAU_WIDTH * mean:
             return
         median, upper = mean, mean

@@ -41,7 +41,7 @@ def test_the_slowest_that_a_store_took_writes_is_what_its_next_fill_is_expected_
 
 
 def test_another_setting_of_an_engine_is_expected_to_fill_alike(steps: list[Step]) -> None:
-    last = [achieved_rps(s) for s in steps if s.kind == FILL and s.engine == "rocksdb"][-1]
+    last = [achieved_rps(s) for s in steps if s.kind == FILL and s.record.engine == "rocksdb"][-1]
     assert writes_rps(steps, "rocksdb-not-run-yet", "rocksdb") == last
     assert writes_rps(steps, "none", "none") is None and writes_rps([], "lsm", "lsm") is None
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
+from runners.analysis.instrument import timer_fit
 from runners.analysis.intervals import Bounded, difference, expected_hits
 from runners.analysis.steady_state import steadiness
-from runners.audit.rules.timing import fitted_line
 from runners.readers.published import published
 from runners.readers.run import Step, complete, frame
 from runners.readers.samples import Samples
@@ -35,7 +35,7 @@ def step_of(seconds: list[dict[str, float]]) -> Step:
 
 @pytest.mark.parametrize(("name", "width_ms"), [("report-1/put", 1.20), ("report-1/get", 1.25)])
 def test_published_medians_are_the_timers(name: str, width_ms: float) -> None:
-    line = fitted_line(published(name).spectrum_frame())
+    line = timer_fit(published(name).spectrum_frame())
     assert line is not None
     assert line.is_millisecond_timer
     assert line.width_us / 1000 == pytest.approx(width_ms, abs=0.01)
@@ -45,7 +45,7 @@ def test_published_medians_are_the_timers(name: str, width_ms: float) -> None:
 def test_a_millisecond_tick_is_seen_and_a_server_is_not() -> None:
     random = np.random.default_rng(5)
     server = 45 * random.lognormal(0, 0.2, 100_000)
-    ticking = fitted_line(spectrum_of(server + random.uniform(0, 1_100, 100_000)))
+    ticking = timer_fit(spectrum_of(server + random.uniform(0, 1_100, 100_000)))
     assert ticking is not None
     assert ticking.is_millisecond_timer
     others = {
@@ -57,14 +57,14 @@ def test_a_millisecond_tick_is_seen_and_a_server_is_not() -> None:
         "saturation": random.uniform(0, 4e6, 100_000),
     }
     for name, values in others.items():
-        line = fitted_line(spectrum_of(values))
+        line = timer_fit(spectrum_of(values))
         assert line is not None
         assert not line.is_millisecond_timer, name
 
 
 def test_a_spectrum_with_few_rows_tells_nothing() -> None:
-    assert fitted_line(frame("spectrum")) is None
-    one = fitted_line(spectrum_of(np.full(1_000, 600)))
+    assert timer_fit(frame("spectrum")) is None
+    one = timer_fit(spectrum_of(np.full(1_000, 600)))
     assert one is None or not one.is_millisecond_timer
 
 

@@ -48,7 +48,7 @@ def test_cpu_time_a_request_is_taken_between_readings_of_the_clocks_within_the_l
     at_s = np.arange(0, 4, 0.001)
     frame = pd.DataFrame({"t_s": at_s, "response_us": 100.0, "fate": "completed"})
     frame["target"] = np.where(np.arange(len(at_s)) % 2, NAMES[1], NAMES[0])
-    log = RequestsLog(frame, NAMES[:2], int(START_S * 1e6), False)
+    log = RequestsLog(frame, int(START_S * 1e6))
     moments = np.arange(-1.0, 4.0, 0.25)
     used = np.array([[START_S + s, 0.5 + 0.020 * s, 0.7 + 0.030 * s] for s in moments])  # 40 and 60 us a request
     start = _cpu(used, log)

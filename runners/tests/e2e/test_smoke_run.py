@@ -63,7 +63,7 @@ def test_each_step_says_how_it_was_measured(smoke: Smoke) -> None:
         record = step.record
         assert record.generator.command and record.server.command
         assert record.server.ready["transport"] in ("native", "java")
-        assert record.server.ready["engine"] == step.engine
+        assert record.server.ready["engine"] == record.engine
         assert record.store_before.tables is not None and record.store_after.tables is not None
         assert (record.offered_rps or 0) > 0 and record.rate_basis
         if step.name.endswith("-profiled"):

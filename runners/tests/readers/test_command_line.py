@@ -40,7 +40,7 @@ def test_headers_arguments_of_a_script_and_open_quotes() -> None:
     command = parse_command("truepace -H 'A: b c' -H 'D: e' -U --timeout 2s http://h -- 100 'x y'")
     assert (command.timeout_s, command.url) == (2, "http://h")
     assert {parse_command(f"./{name} -R 9 http://h").tool for name in ("loadgen", "truepace")} == {"truepace"}
-    assert parse_command("wrk -H 'never closed http://h").program == "wrk"
+    assert parse_command("wrk -H 'never closed http://h").tool == "wrk"
 
 
 def test_a_switch_takes_no_value_and_a_body_is_no_address() -> None:

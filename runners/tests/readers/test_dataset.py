@@ -35,10 +35,10 @@ def test_a_data_set_holds_the_figures_of_all_runs_by_experiment_and_machine(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "BATCH", 2)
-    written = history.write_dataset(tmp_path / "set", (root,))
+    run_count, figures, _ = history.write_dataset(tmp_path / "set", (root,))
     found = history.open_dataset(tmp_path / "set")
     pd.testing.assert_frame_equal(found.query(ONE), open_history((root,)).query(ONE))
-    assert (written.runs, written.figures) == (3, len(found.query(ONE)))
+    assert (run_count, figures) == (3, len(found.query(ONE)))
     classes = {machine_class(run.manifest()["machine"]) for run in runs(root)}
     assert len(classes) == 2
     assert {*found.query("SELECT DISTINCT machine_class FROM measurements")["machine_class"]} == classes
@@ -72,13 +72,13 @@ def test_a_run_counts_once_and_one_that_cannot_be_read_is_named(root: Path, tmp_
     shutil.copytree(runs(root)[0].path, tmp_path / "more" / "copy")
     (root / "broken").mkdir()
     (root / "broken" / "manifest.json").write_text("{", encoding="utf-8")
-    written = history.write_dataset(tmp_path / "set", (root, tmp_path / "more"))
-    assert written.runs == 3 and len(written.unreadable) == 1 and "broken" in written.unreadable[0]
+    run_count, _, unreadable = history.write_dataset(tmp_path / "set", (root, tmp_path / "more"))
+    assert run_count == 3 and len(unreadable) == 1 and "broken" in unreadable[0]
 
 
 def test_without_a_figure_it_can_be_asked_too(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    assert history.write_dataset(tmp_path / "set", (tmp_path / "runs",)).figures == 0
+    assert history.write_dataset(tmp_path / "set", (tmp_path / "runs",))[1] == 0
     figures = history.open_dataset(tmp_path / "set").query("SELECT value, git_commit, kernel FROM measurements")
     assert figures.empty and [*figures.columns] == ["value", "git_commit", "kernel"]
 

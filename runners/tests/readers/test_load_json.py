@@ -96,13 +96,14 @@ def test_any_key_may_be_missing() -> None:
     assert LoadReport({}).start_unix_us is None
 
 
-def test_targets_that_shared_a_schedule_are_reports_of_their_own() -> None:
+def test_targets_that_shared_a_schedule_have_a_row_each() -> None:
     document = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert LoadReport(document).targets == {}
+    assert LoadReport(document).targets_frame().empty
     counted = {"requests": {"completed": 90, "warmup_completed": 10}}
     report = LoadReport(document | {"targets": [{"name": "a", **counted}, {"name": "noop", "requests": {}}]})
-    assert list(report.targets) == ["a", "noop"]
-    assert [each.completed for each in report.targets.values()] == [100, 0]
+    targets = report.targets_frame()
+    assert list(targets["target"]) == ["a", "noop"]
+    assert list(targets["served"]) == [100, 0]
 
 
 def test_lateness_is_by_tenths_of_a_second_up_to_the_end_of_the_load() -> None:

@@ -69,7 +69,8 @@ def test_bounds_hold_the_true_percentile_in_95_of_100(level: float) -> None:
     hits, count = 0, rounds(400, 2_000)
     for _ in range(count):
         drawn = random.exponential(1_000, 2_000)
-        low, high = samples_of([int(value) + 1 for value in drawn]).bounds(level)
+        samples = samples_of([int(value) + 1 for value in drawn])
+        low, high = map(samples.at_rank, bound_ranks(samples.total, level))
         hits += low <= truth + 1 and truth <= high
     print(f"p{100 * level:g} of independent requests: coverage of nominal 95 % {hits / count:.3f}, {count} samples")
     assert hits / count >= allowed(0.95, count)
@@ -105,7 +106,7 @@ def test_whenever_they_had_been_answered_the_percentiles_lie_within_what_is_repo
 
 
 def test_no_samples_make_no_rows() -> None:
-    nothing = Samples.empty()
+    nothing = Samples.merge([])
     assert nothing.percentiles("response").empty
     assert nothing.spectrum("response").empty
     assert math.isnan(nothing.percentile(0.5))

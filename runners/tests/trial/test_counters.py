@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.readers.activity import PROCESS, read_activity
+from runners.readers.activity import read_activity
 from runners.trial import activity
 from runners.trial.activity import Activity, BackgroundClock, available, kept_open
 
@@ -133,4 +133,4 @@ def test_a_process_besides_the_load_is_known_by_its_name_and_one_of_the_load_is_
     assert "disturber" in used and "of-the-load" not in used
     began_us = json.loads(path.read_text().splitlines()[0])["unix_us"]
     rows = read_activity(path, began_us)
-    assert (rows["kind"] == f"{PROCESS}disturber").any()
+    assert (rows["kind"] == "process disturber").any()
