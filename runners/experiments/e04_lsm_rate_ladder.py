@@ -132,7 +132,7 @@ def questions() -> tuple[Asked, ...]:
         "warm": comparisons.differs(
             (COLD_AGAINST_WARM,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
         ),
-        "polling": profiles.polling_falls,
+        "polling": profiles.polling_halves,
         "flush-tail": tails.tail_by("flush", "put-warm-lsm"),
         "compaction-tail": tails.tail_by("compaction", "put-warm-lsm"),
         "cold": published.leaves_out_a_cold_start("put-cold"),

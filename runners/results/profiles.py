@@ -182,9 +182,9 @@ def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> 
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 
 
-def polling_falls(results: Results) -> Answer | None:
-    """Answer: does polling take a smaller share of the CPU time at the highest profiled rate than at the lowest?"""
-    falls, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
+def polling_halves(results: Results) -> Answer | None:
+    """Answer: does polling take half the share of the CPU time, or less, at the highest profiled rate of each load?"""
+    below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):
         profiled = profiled_rate_steps(results.run, workload, subject)
@@ -192,7 +192,7 @@ def polling_falls(results: Results) -> Answer | None:
         if len(ends) < 2:
             continue
         (low, before), (high, after) = ends[0], ends[-1]
-        falls.append(difference(before, after))
+        below_half.append(difference(Bounded(before.value / 2, before.low / 2, before.high / 2), after))
         at_low, at_high = (f"at {words.rate(facts.offered_rps(step))}" for step in (low, high))
         name = f"{workload.upper()} of {facts.engine_name(subject)}"
         taken = Measure.of(f"polling in {name} {at_low}", before, Unit.SHARE)
@@ -200,8 +200,8 @@ def polling_falls(results: Results) -> Answer | None:
         evidence.append(taken.against(Measure.of(at_high, after, Unit.SHARE)))
         evidence.append(used.against(Measure(at_high, facts.cpu_us(high), Unit.LATENCY_US)))
         steps += [low, high]
-    if not falls:
+    if not below_half:
         return None
-    verdict = Verdict.of(min(fall.low for fall in falls), max(fall.high for fall in falls))
+    verdict = Verdict.of(min(part.low for part in below_half), max(part.high for part in below_half))
     figure = f"byrate-{steps[-1].workload}-{facts.CPU}"
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)

@@ -43,7 +43,7 @@ def test_rates_counts_shares_and_sizes() -> None:
     assert words.percent(0.266) == f"26.6{NBSP}%"
     assert words.percent(0.99994) == f"99.99{NBSP}%"
     assert words.percent(1) == f"100{NBSP}%"
-    assert words.percent(1.6006) == f"160.1{NBSP}%"
+    assert words.percent(1.6006) == f"160{NBSP}%"
     assert words.size(134_217_728) == f"134{NBSP}MB"
     assert words.seconds(14.0003) == f"14{NBSP}s"
     assert [words.level(level) for level in (0.5, 0.99, 0.999, 0.99999, 1.0)] == [

@@ -129,7 +129,9 @@ def test_of_a_rate_that_the_generator_limited_cpu_time_leads_and_the_rate_is_at_
     assert answer.verdict == Verdict.YES
     cpu, text, *_ = words_of(answer.evidence[0]).replace("\u00a0", " ").split("; ")
     assert cpu.startswith("CPU per request of new 70 us against old 100 us, \u221230 %")
-    assert text.startswith("closed-loop rate of new at least 150/s against old 100/s, at least 35.0 % higher")
+    assert text.startswith(
+        "closed-loop rate of new at least 150/s against old 100/s, 50.0 % higher or more (95 %: at least 35.0 %"
+    )
     both = dataclasses.replace(rate, at_least=frozenset({"old", "new"}), refused=(Refusal(Reason.GENERATOR_LIMITED),))
     answer = answer_of(dataclasses.replace(closed, rows=(both, rows[1])), both, (Direction.HIGHER,))
     assert answer.verdict == Verdict.INCONCLUSIVE and words_of(answer.evidence[0]).startswith("CPU")
