@@ -16,7 +16,7 @@ from runners.readers.run import Step
 ALPHA = 0.05
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
-#: If the upper bound of a rise exceeds this relative change, only the lower bound is written.
+#: If the upper bound of a rise exceeds this relative change, it is written as a multiple of the baseline.
 WIDEST = 4.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
@@ -228,7 +228,7 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative change in words: +41 % (+33 to +49), or only the bound nearer to 0 if the interval is wide."""
+    """Return a relative change in words: +41 % (+33 to +49), 5.9 times the baseline (5.6 to 6.2 times)."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"
@@ -238,7 +238,9 @@ def changed(share: float, low: float, high: float) -> str:
         return f"at least {words.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
     if not (words.known(low) and words.known(high)):
         return f"{signed(share)} (not bounded)"
-    return at_least(low) if high > WIDEST and low > 0 else words.change_interval(share, low, high)
+    if high > WIDEST and low > 0:
+        return f"{factor(1 + share)} the baseline ({factor(1 + low).removesuffix(' times')} to {factor(1 + high)})"
+    return words.change_interval(share, low, high)
 
 
 def at_least(share: float) -> str:

@@ -72,13 +72,13 @@ def terms(results: Results) -> Iterator[str]:
         yield f"Knee: the highest rate that meets the objective ({objective})."
     if objective and any(comparison.primary == THROUGHPUT for comparison in results.comparisons):
         yield (
-            "Closed-loop rate: every connection sends its next request as soon as its response has come. Compare it "
-            "only between servers that were measured side by side: it is no capacity."
+            "Closed-loop rate, which the answers call throughput: every connection sends its next request as soon as "
+            "its response has come. Compare it only between servers that were measured side by side."
         )
     if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
         yield (
-            "A rate of “at least” was limited by the generator, so its change is what is given or more; the end of its "
-            "interval that is nearest to no change stands in brackets."
+            "A rate of “at least” was limited by the generator, which has its share of the cores. So its change is what "
+            "is given or more; the end of its interval that is nearest to no change stands in brackets."
         )
 
 

@@ -14,7 +14,7 @@ from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
-from runners.analysis.quantities import Reason, Refusal, Row, absolute, at_least, changed, signed
+from runners.analysis.quantities import FACTOR_FROM, Reason, Refusal, Row, absolute, changed, factor, signed
 from runners.report.tables import template
 from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
@@ -95,9 +95,8 @@ def _(difference: Difference) -> str:
     row = difference.row
     cpu, of = difference.cpu, f"{difference.label} ".lstrip()
     label = f"{of}{row.quantity.label}"
-    leads = (
-        f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}{_offered(difference, cpu)}; " if cpu is not None else ""
-    )
+    used = f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}{_offered(difference, cpu)}" if cpu is not None else ""
+    leads, follows = (f"{used}; ", "") if cpu is not None and cpu.decided else ("", f"; {used}" if used else "")
     if row.refused:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
     text = f"{leads}{label} of {row.pair}, {_change(row)}"
@@ -108,7 +107,7 @@ def _(difference: Difference) -> str:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
         text += f"; in all threads {difference.all_threads.change}"
-    text += _offered(difference, row)
+    text += _offered(difference, row) + follows
     if (medians := difference.alone) is not None:
         differ = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
         differ += ", not decided" if medians.inconclusive else f", {signed(medians.share)}"
@@ -122,10 +121,13 @@ def _change(row: Row) -> str:
     """Return the change of a row with its interval; "or more" if one side's value is a bound."""
     if not (row.decided and (row.at_most or row.at_least)):
         return row.change
-    text = f"{words.percent(1 - row.ratio)} lower"
-    if row.ratio > 1:
-        text = at_least(row.ratio - 1).removeprefix("at least ")
-    return f"{text} or more (95{words.NBSP}%: {row.change})"
+    if row.ratio < 1:
+        value, least = f"{words.percent(1 - row.ratio)} lower", words.percent(1 - row.high)
+    elif row.ratio > 1 + FACTOR_FROM:
+        value, least = f"{factor(row.ratio)} the baseline", factor(row.low)
+    else:
+        value, least = f"{words.percent(row.ratio - 1)} higher", words.percent(row.low - 1)
+    return f"{value} or more (95{words.NBSP}%: at least {least})"
 
 
 def _offered(difference: Difference, row: Row) -> str:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from runners.design.objective import THROUGHPUT
 from runners.readers.console_report import ConsoleReport
 from runners.readers.run import Run
 from runners.results.answer import Answer, Answered, Asked, Measure, Unit, answered, as_json
-from runners.results.checks import LIMIT, OF_LATENCY, Check, checks
+from runners.results.checks import KEPT_UP, LIMIT, OF_LATENCY, Check, checks
 from runners.results.comparisons import Difference
 from runners.results.results import Results
 from runners.results.tails import Explained
@@ -50,7 +51,11 @@ def _concerns(check: Check, answer: Answer) -> bool:
         return any(row.at_least for row in rows)
     units = [piece.unit for piece in answer.evidence if isinstance(piece, Measure)]
     of_latency = Unit.LATENCY_US in units or any(row.quantity.is_latency for row in rows)
-    return check.about not in OF_LATENCY or of_latency or any(isinstance(piece, Explained) for piece in answer.evidence)
+    of_latency = of_latency or any(isinstance(piece, Explained) for piece in answer.evidence)
+    if check.about == KEPT_UP:  # a request takes the same CPU time when it is sent late
+        of_rate = Unit.RATE_RPS in units or any(row.quantity.name == THROUGHPUT for row in rows)
+        return of_latency or of_rate
+    return check.about not in OF_LATENCY or of_latency
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
