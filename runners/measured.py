@@ -193,7 +193,7 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
     sums = rows.groupby("frame")[["own", "total"]].sum().rename(columns={"own": "self"})
     shares = sums / stacks["count"].sum()
     by_category = rows.groupby(["frame", "category"])["total"].sum()
-    shares["category"] = by_category.groupby("frame").idxmax().str[1]
+    shares["category"] = by_category.groupby("frame").idxmax().map(lambda at: at[1])
     return shares.reset_index().sort_values(["total", "self"], ascending=False, ignore_index=True)
 
 

@@ -232,6 +232,12 @@ class Interleaved:
     like: FixedRate | None = None
     questions: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        names = [treatment.name for treatment in self.treatments]
+        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
+            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
+            raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
+
     @property
     def ordered(self) -> tuple[Setting, ...]:
         """The treatments, the baseline first."""

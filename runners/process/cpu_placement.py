@@ -86,6 +86,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
         _remove(folder, made)
+        made.clear()
     try:
         yield note
     finally:

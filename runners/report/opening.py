@@ -35,8 +35,8 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     where = ""
     if machine.get("cpu_model"):
         cores = words.several(machine["cores"], "core")
-        apart = run.manifest.get("targets") or any(step.record.shares for step in run.steps)
-        shared = "" if apart else " that server and generator share"
+        apart = run.manifest.get("targets") or any(step.record.shares for step in run.steps) or not run.steps
+        shared = "" if apart else " for server and generator together"
         where = f"{',' if verdicts else ''} on {machine['cpu_model']}, {cores}{shared}"
     yield words.sentence(f"{questions}{where}")
     if not verdicts:
@@ -66,7 +66,7 @@ def size_words(run: Run) -> str:
 
 def terms(results: Results) -> Iterator[str]:
     """Yield definitions of the terms that the answers use: intervals, knee, closed-loop rate, “at least”."""
-    yield f"In brackets: 95{words.NBSP}% intervals."
+    yield f"In brackets: 95{words.NBSP}% intervals; of several loads or nodes, the least and the largest."
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."
@@ -77,8 +77,8 @@ def terms(results: Results) -> Iterator[str]:
         )
     if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
         yield (
-            "A rate of “at least” was limited by the generator, which has its share of the cores. So its change is what "
-            "is given or more; the end of its interval that is nearest to no change stands in brackets."
+            "A rate of “at least” was limited by the generator, which shares the cores. So its change is what is given "
+            "or more; the end of its interval that is nearest to no change stands in brackets."
         )
 
 

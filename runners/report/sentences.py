@@ -98,7 +98,7 @@ def _(difference: Difference) -> str:
     used = f"{of}{cpu.quantity.label} of {cpu.pair}, {cpu.change}{_offered(difference, cpu)}" if cpu is not None else ""
     leads, follows = (f"{used}; ", "") if cpu is not None and cpu.decided else ("", f"; {used}" if used else "")
     if row.refused:
-        return f"{leads}{label} is not compared: {refusal_words(row.refused)}"
+        return f"{leads}{label} is not compared: {refusal_words(row.refused)}{follows}"
     text = f"{leads}{label} of {row.pair}, {_change(row)}"
     if row.direction == Direction.SAME:
         same = f"{label} of {facts.engine_name(row.treatment)} is the same"

@@ -74,22 +74,23 @@ def numbered_questions(numbers: Iterable[int]) -> str:
     return f"question{'s' if len(texts) > 1 else ''} {words.listed(texts)}"
 
 
+def _places(check: Check, loads: Sequence[Step]) -> list[str]:
+    """Return the titles of the loads that a check is about, else the block of its comparison; empty without both."""
+    titles = [facts.title(load) for load in loads if load.name in check.steps]
+    return titles or ([f"in “{check.place}”"] if check.place else [])
+
+
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return a sentence for each failed check that touches question `number`, first those that exclude evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
     loads = [step for step in conclusion.results.run.steps if step.name in used and step.kind == "load"]
-    return list(
-        dict.fromkeys(
-            check_words(check, places=[facts.title(load) for load in loads if load.name in check.steps])
-            for check in touching
-        )
-    )
+    return list(dict.fromkeys(check_words(check, places=_places(check, loads)) for check in touching))
 
 
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
-    """Yield what a reader must know before the first number: an unfinished run, invalid steps, missing profiles.
+    """Yield what a reader must know before the first number: an unfinished run, invalid steps, empty profiles.
 
     `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
     """

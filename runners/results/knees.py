@@ -112,7 +112,7 @@ def longer_queue(results: Results) -> Answer | None:
         Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
         for step, share in zip(filled, shares, strict=True)
     )
-    figure = next(ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps)
+    figure = next((ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps), None)
     if len(filled) < 2:
         return Answer(Verdict.INCONCLUSIVE, evidence, Basis.LOADS, len(filled), Needed.CONNECTIONS, figure=figure)
     return Answer.by(filled, Basis.LOADS, shares[-1] < shares[0] - REFUSED_MARGIN, *evidence, figure=figure)

@@ -75,7 +75,11 @@ class Loop:
 
 def of_run(run: Run) -> list[Loop]:
     """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
-    return [Loop.of(step) for step in run.find(kind=KIND, profiled=False) if facts.quotable(step)]
+    return [
+        Loop.of(step)
+        for step in run.find(kind=KIND, profiled=False)
+        if facts.quotable(step) and facts.achieved_rps(step) > 0
+    ]
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
@@ -132,10 +136,11 @@ def executor(results: "Results") -> Answer | None:
         return None
     moves_us = [new.median_us - old.median_us for old, new in waiting]
     rates = [new.rate_rps / old.rate_rps - 1 for old, new in waiting]
+    before_us = sum(old.median_us for old, _ in waiting) / len(waiting)
     return Answer.by(
         [loop.step for pair in waiting for loop in pair], Basis.CLOSED_LOOPS,
         Verdict.NO if min(moves_us) <= 0 <= max(moves_us) else Verdict.INCONCLUSIVE,
-        Measure.mean("change of the median", moves_us, Unit.LATENCY_US).out_of(waiting[0][0].median_us),
+        Measure.mean("change of the median", moves_us, Unit.LATENCY_US).out_of(before_us),
         Measure.mean("change of the rate", rates, Unit.CHANGE),
         needed=Needed.INTERLEAVED, figure=RATES,
     )  # fmt: skip

@@ -196,9 +196,9 @@ def polling_halves(results: Results) -> Answer | None:
         at_low, at_high = (f"at {words.rate(facts.offered_rps(step))}" for step in (low, high))
         name = f"{workload.upper()} of {facts.engine_name(subject)}"
         taken = Measure.of(f"polling in {name} {at_low}", before, Unit.SHARE)
-        used = Measure(f"CPU per request {at_low}", facts.cpu_us(low), Unit.LATENCY_US)
-        evidence.append(taken.against(Measure.of(at_high, after, Unit.SHARE)))
-        evidence.append(used.against(Measure(at_high, facts.cpu_us(high), Unit.LATENCY_US)))
+        used = Measure(f"CPU per {workload.upper()} {at_low}", facts.cpu_us(low), Unit.LATENCY_US)
+        evidence.append(taken.against(Measure.of(f"that {at_high}", after, Unit.SHARE)))
+        evidence.append(used.against(Measure(f"that {at_high}", facts.cpu_us(high), Unit.LATENCY_US)))
         steps += [low, high]
     if not below_half:
         return None

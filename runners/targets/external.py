@@ -175,9 +175,11 @@ def _await_ready(running: RunningTarget) -> None:
     file, ready = running.file, running.file.target.ready
     timeout_s = ready.timeout_s if ready else _START_S if running.child else _RUNNING_S
     deadline = time.monotonic() + timeout_s
-    while running.alive() and time.monotonic() < deadline:
+    while running.alive():
         if _ready(running):
             return
+        if time.monotonic() >= deadline:
+            break
         time.sleep(_LOOK_S)
     code = running.exit_code()
     cause = f"not ready in {timeout_s:g} s" if code is None else f"ended at its start with exit code {code}"

@@ -154,7 +154,12 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     def request(*arguments: Any) -> None:
         nonlocal last
         if last.cancel():
-            work(*arguments)
+            try:
+                work(*arguments)
+            except Exception as failure:
+                last = Future()
+                last.set_exception(failure)
+                return
         elif not last.done() or last.exception():  # it is being done, or has failed
             return
         context = contextvars.copy_context()  # the output of the work belongs to the same cell of a notebook
@@ -314,17 +319,18 @@ def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[Witnes
     After the body, `file` is complete and the witness's record is in the list. Its `note` says why it could not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
+    child = None
     try:
         child = _witness(cores, file)
     except LabError as refusal:
-        yield [WitnessRecord(note=str(refusal))]
-        return
+        records.append(WitnessRecord(note=str(refusal)))
     try:
         yield records
     finally:
-        code = child.stop()
-        broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
-        records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
+        if child is not None:
+            code = child.stop()
+            broken = MeasureError("the stall witness", f"it ended with {code}", "run again")
+            records.append(WitnessRecord(note=str(broken)) if code else WitnessRecord(cpus=cores))
 
 
 def _witness(cpus: Sequence[int], file: Path) -> Child:

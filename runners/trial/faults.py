@@ -175,8 +175,8 @@ def parse_counters(text: str) -> dict[str, int]:
 def tcp_counters() -> dict[str, int]:
     """Return this machine's TCP counters by the kernel's names; none where the kernel keeps none."""
     counters: dict[str, int] = {}
-    with contextlib.suppress(OSError):
-        for table in _TABLES:
+    for table in _TABLES:
+        with contextlib.suppress(OSError):
             counters |= parse_counters(table.read_text(encoding="utf-8", errors="replace"))
     return counters
 
