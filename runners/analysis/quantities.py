@@ -16,8 +16,9 @@ from runners.readers.run import Step
 ALPHA = 0.05
 RESOLUTION = 0.001  # a histogram of three digits
 LEAST_US = 0.5  # half of the smallest unit
-#: If the upper bound of a rise exceeds this relative change, it is written as a multiple of the baseline.
-WIDEST = 4.0
+#: A rise whose upper bound exceeds the relative change WIDEST is written as a multiple of the baseline; if the upper
+#: bound is more than WIDE times the lower one, only the lower one is written.
+WIDEST, WIDE = 4.0, 2.0
 #: From this rise on a bound is written as a factor of the baseline.
 FACTOR_FROM = 1.0
 
@@ -228,7 +229,7 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative change in words: +41 % (+33 to +49), 5.9 times the baseline (5.6 to 6.2 times)."""
+    """Return a relative change in words: +41 % (+33 to +49), 5.9 times (5.6 to 6.2)."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"
@@ -238,9 +239,12 @@ def changed(share: float, low: float, high: float) -> str:
         return f"at least {words.percent(-high)} lower" if high < 0 else f"at most {signed(high)}"
     if not (words.known(low) and words.known(high)):
         return f"{signed(share)} (not bounded)"
-    if high > WIDEST and low > 0:
-        return f"{factor(1 + share)} the baseline ({factor(1 + low).removesuffix(' times')} to {factor(1 + high)})"
-    return words.change_interval(share, low, high)
+    if high <= WIDEST or low <= 0:
+        return words.change_interval(share, low, high)
+    if 1 + high > WIDE * (1 + low):
+        return at_least(low)
+    least, most = (factor(1 + side).removesuffix(" times") for side in (low, high))
+    return f"{factor(1 + share)} ({least} to {most})"
 
 
 def at_least(share: float) -> str:

@@ -234,9 +234,9 @@ class Interleaved:
 
     def __post_init__(self) -> None:
         names = [treatment.name for treatment in self.treatments]
-        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names):
-            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared"
-            raise PlanError(f"block {self.name}", cause, "give two treatments or more, each with a name of its own")
+        if self.baseline not in names or len(names) < 2 or len(set(names)) < len(names) or self.starts < 1:
+            cause = f"{', '.join(names)} with the baseline {self.baseline} can't be compared in {self.starts} starts"
+            raise PlanError(f"block {self.name}", cause, "give two treatments with names of their own, and starts")
 
     @property
     def ordered(self) -> tuple[Setting, ...]:

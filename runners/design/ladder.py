@@ -269,7 +269,7 @@ class Ladder:
     def steps_s(self) -> float:
         count = len(self.shares or self.rates)
         within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
-        own_s = self.session(1, 1.0).planned_s
+        own_s = self.session(1, 0.0).planned_s  # no published rate
         published_s = self.session(1, self.published[0][1]).planned_s if within else 0.0
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))

@@ -1,5 +1,7 @@
 """Lay a figure out again for a page as narrow as a phone: panels below each other, the label of each row above it."""
 
+import textwrap
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
@@ -12,7 +14,7 @@ LINE_IN, ROW_IN = 0.17, 0.2  # heights of a further line of the heading, and of 
 ABOVE = 0.44  # of a row, from its middle to its label
 SHRUNK = 0.8  # the factor of a panel's height if it stood next to another
 MOST_TICKS = 4
-LETTERS = 8.0  # points of the labels of rows
+LETTERS, LABEL_CHARACTERS = 8.0, 36  # points of the labels of rows, and the longest line that leaves room for a value
 
 
 @styled
@@ -58,8 +60,8 @@ def _labels_above_rows(axes: Axes) -> float:
     if axes.yaxis.get_gid() != ROWS:
         return 0.0
     places, labels = axes.get_yticks(), axes.get_yticklabels()
-    for place, label in zip(places, labels, strict=True):
-        text = ", ".join(label.get_text().split("\n"))
+    texts = [textwrap.fill(", ".join(label.get_text().split("\n")), LABEL_CHARACTERS) for label in labels]
+    for place, label, text in zip(places, labels, texts, strict=True):
         axes.annotate(
             text, (0, place - ABOVE), xycoords=("axes fraction", "data"), fontsize=LETTERS,
             fontweight=label.get_fontweight(), va="bottom",
@@ -72,7 +74,8 @@ def _labels_above_rows(axes: Axes) -> float:
     axes.tick_params(axis="y", length=0)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high - 0.35)
-    return ROW_IN * len(places)
+    lines = max(text.count("\n") for text in texts)  # beyond the first of a label
+    return (ROW_IN + LINE_IN * lines) * len(places)
 
 
 def _texts(axes: Axes) -> None:

@@ -10,6 +10,7 @@ import pytest
 from runners.bench import programs
 from runners.bench.programs import PERIOD_NS, Puts, Stall
 from runners.errors import ToolError
+from runners.trial import activity
 
 EVERY_NS = 50_000
 TAKES_NS = 5_000
@@ -92,6 +93,7 @@ def test_a_witness_that_can_t_be_built_or_does_not_watch_says_why(
     program.write_text("#!/bin/sh\necho real-time priority is refused\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setattr(programs, "build_truepace", lambda _say: program)
+    monkeypatch.setattr(activity, "STALL_WITNESS", program)
     witness, why = programs.find_witness(0, tmp_path)
     assert witness is None
     assert "real-time priority is refused" in why
