@@ -79,7 +79,7 @@ class Failures:
 
     @property
     def failed(self) -> float:
-        """The number of failed requests; at most `requests`, since one with a late response may count in two ways."""
+        """The number of failed requests; at most `requests`, since a late response may be counted in two ways."""
         return min(self.requests, self.protocol + self.connection + self.timed_out + self.refused)
 
     @property

@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return a list of the items of each key; keys and items stay in the order of `items`."""
+    """Return, for each key, the list of the items with that key; keys and lists are in the order of `items`."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -101,7 +101,7 @@ def written(value: Bounded) -> str:
 
 
 def written_at_most(value: Bounded) -> str:
-    """Return "at most" and a latency as text: the upper end of the interval of `value`, or `value` without interval."""
+    """Return "at most" and a latency as text: the upper end of the interval, or the value if it has no interval."""
     return f"at most {words.latency(value.high if value.bounded else value.value)}"
 
 
@@ -140,7 +140,7 @@ def only(steps: list[Step]) -> Step | None:
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the last load of an engine and workload without a profiler, or None."""
+    """Return the last load of an engine and a workload that ran without a profiler, or None."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 

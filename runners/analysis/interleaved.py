@@ -161,7 +161,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a throughput row; sides that the generator limited are lower bounds, with `refused` set if both are."""
+    """Return a throughput row, with generator-limited sides as lower bounds; `refused` is set if both are limited."""
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -172,7 +172,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, with `refused` set if the A/A control differs too and the intervals of both rows overlap."""
+    """Return the row, with `refused` set if the A/A control row shows a difference too and both intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row

@@ -80,7 +80,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b of independent values, with an interval by MOVER (G. Zou and A. Donner, 2008, Stat. Med. 27)."""
+    """Return a - b of independent values, its interval from theirs (MOVER: G. Zou, A. Donner, 2008, Stat. Med. 27)."""
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
@@ -101,7 +101,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many of `draws` from `keys` equally likely keys should hit one of `chosen` keys; binomial interval."""
+    """Return how many `draws` from `keys` equally likely keys should hit one of `chosen`, with a binomial interval."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))

@@ -32,7 +32,7 @@ LONG_JITTER = 0.02
 SHORTER_JITTER = 0.1
 #: The first longer step has at least JUST_BELOW times the estimated knee's rate, the next one at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: First longer step: at most BELOW_CLOSED of the closed loop's rate. After n misses: LOWER ** n of the lowest of these.
+#: First longer step: at most BELOW_CLOSED times the closed loop's rate. After n misses: their lowest times LOWER ** n.
 BELOW_CLOSED, LOWER = 0.95, 0.8
 #: After a step that missed the objective by more than the factor FAR, the next one has MUCH_LOWER times that rate.
 FAR, MUCH_LOWER = 3.0, 0.5

@@ -115,7 +115,7 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return the mean knee's log likelihoods [parameters, place] from those of each start [parameters, start, place]."""
+    """Return the mean knee's log likelihoods [parameters, place] from those of starts [parameters, start, place]."""
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)

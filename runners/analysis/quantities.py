@@ -48,7 +48,7 @@ COUNTED = (
     Quantity("forced_switches", "involuntary context switches per request", "count"),
     Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
 )
-#: The quantities of a load of one server.
+#: The quantities that are compared for loads on one server.
 OF_LOADS = (
     Quantity("p50_us", "p50", "us", level=0.5),
     Quantity("p90_us", "p90", "us", level=0.9),

@@ -88,7 +88,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet the objective, MISSED if the best possible don't, else what disturbed."""
+        """Return MET if the values read meet the objective, MISSED if not even the best do, else what disturbed it."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED

@@ -178,7 +178,7 @@ def compare(
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
     """Return the effects from a shared load, each replaced by its `solo` effect if the two contradict each other.
 
-    Servers that share a core make each other's response times alike. Both effects are taken for independent.
+    Servers that share a core make each other's response times more alike. Both effects are taken for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
