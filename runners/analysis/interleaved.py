@@ -1,6 +1,6 @@
 """Comparisons of interleaved treatments with their baseline: the ratio of each quantity, with its interval.
 
-Each start has a fresh process of each treatment and is one randomised block (see analysis.treatments). If requests are
+Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). If requests are
 interleaved, response and service times come from the load that all servers share, and throughput from a closed loop on
 each server alone in the same start. If slices are interleaved, the throughput of a server comes from its own slices.
 """
