@@ -1,6 +1,6 @@
 """The comparison of treatments with a baseline, by interleaved trials, run folders, or outputs of load tools.
 
-A quantity is compared only if at most 0.1 % of the responses of each side failed: a failed response is no fast one.
+A quantity is compared only if at most 0.1 % of the responses of each side failed: a failure must not pass as fast.
 """
 
 import math
@@ -16,14 +16,14 @@ from runners.analysis.quantities import ALL_CPU, Reason, Refusal, Row
 from runners.design.block import FEWEST_STARTS
 from runners.design.objective import CPU, THROUGHPUT
 
-LEAST_COST = 0.01  # relative change: a smaller one is no cost
+LEAST_COST = 0.01  # a smaller relative change for the worse is no cost
 LEAST_COUNT = 0.1  # per request: a smaller difference of counts is no cost, whatever the relative change
 #: The fewest runs of each side for a verdict.
 FEWEST_RUNS = 2
 
 
 class Form(StrEnum):
-    """The evidence that was compared: requests interleaved, closed-loop slices interleaved, run folders, or outputs."""
+    """The kind of evidence: interleaved requests, interleaved slices of closed loops, run folders, or tool outputs."""
 
     REQUESTS = "requests"
     SLICES = "slices"
@@ -33,9 +33,9 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """The median response times in us of two loads of one server each, at one rate: the baseline and a treatment.
+    """Median response times in us of two loads at one rate: one on the baseline alone and one on a treatment alone.
 
-    `steady`: whether both loads became steady, as far as is known; else their medians can't be compared.
+    `steady`: False if one of the loads is known not to have become steady; then the medians can't be compared.
     """
 
     rate_rps: float
@@ -55,18 +55,18 @@ class Alone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A comparison of treatments with a baseline: one row for each quantity and treatment, and the conditions.
+    """A comparison of treatments with a baseline: one row for each quantity and treatment, and how they were measured.
 
     `margin`: the relative change that would matter. `failed`: for each side, the (ended, failed) requests of each start
-    or run. `refused`: (quantity, reason) for what is not compared. `rate_rps`: the rate offered to each side, NaN in
-    closed loop. `alone`: for each treatment, loads of the same run that were not interleaved.
+    or run. `refused`: (quantity, reason) for each quantity that is not compared. `rate_rps`: the rate offered to each
+    side, NaN in closed loop. `alone`: for each treatment, loads of the same run on one server at a time.
 
-    Only interleaved trials have these. `control`: the baseline's second process against its first. `reference`: for
-    each quantity, the value of the server that does nothing. `late`: starts in which the generator was late.
-    `without_stalls`: the share of time that the p99 without stalls leaves out. `carried_over`: for each
-    server, the relative change of service time in requests that follow a request to that server. `between_starts`: the
-    share of the primary quantity's variance that lies between starts. `values`: for each (quantity, side), the value in
-    each start; NaN for a start without this side.
+    Only interleaved trials have the following fields. `control`: rows of the baseline's second process against its
+    first. `reference`: for each quantity, the value of the server that does nothing. `late`: numbers of the starts in
+    which the generator was late. `without_stalls`: the share of time left out of the p99 without the machine's stalls.
+    `carried_over`: for each server, the relative change of service time in requests that follow a request to that
+    server. `between_starts`: the share of the primary quantity's variance that lies between starts. `values`: for each
+    (quantity, side), the value in each start; NaN for a start without this side.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Comparison:
 
     @property
     def failing(self) -> dict[str, float]:
-        """The share of failed responses of each side; sides in which at most MOST_FAILED failed are left out."""
+        """The share of failed responses of each side in which this share is above MOST_FAILED."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -130,7 +130,7 @@ class Comparison:
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """For each (quantity, treatment), the ratio to the baseline in every start that the treatment was part of."""
+        """For each (quantity, treatment), the ratios to the baseline: one per start that includes the treatment."""
         return {
             (quantity, name): tuple(
                 value / base
@@ -143,7 +143,7 @@ class Comparison:
 
     @property
     def leading(self) -> str:
-        """The quantity to quote first: `primary`, or CPU per request if the generator limited a primary throughput."""
+        """The quantity that reports name first: `primary`, or CPU per request if the generator limited `primary`."""
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
@@ -156,7 +156,7 @@ class Comparison:
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows, except the primary quantity's, in which a treatment is worse by at least LEAST_COST."""
+        """Return the rows, without the primary quantity's row, in which a treatment is worse by LEAST_COST or more."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -166,18 +166,18 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return all threads' CPU row if its direction differs from `row`, the request threads' CPU row; else None."""
+        """Return all threads' CPU row if its direction contradicts `row`, a CPU row of request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
     @property
     def trusted(self) -> bool:
-        """Whether the control does not differ from the baseline in the primary quantity; True without a control."""
+        """Whether the A/A control shows no difference in the primary quantity; True without a control."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
 
     @property
     def answered(self) -> bool:
-        """Whether the primary quantity of each treatment differs from the baseline's, or equals it within `margin`."""
+        """Whether the primary quantity has a verdict for each treatment: it differs, or is the same within `margin`."""
         rows = self.rows_of(self.primary)
         return bool(rows) and not any(row.inconclusive for row in rows)
 
@@ -199,7 +199,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row, marked as refused if more than MOST_FAILED of the responses of one of its sides failed."""
+    """Return the row, with `refused` set if more than MOST_FAILED of the responses of one of its sides failed."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

@@ -1,4 +1,4 @@
-"""Counts of a load: what it offered and achieved, and its failed requests (no response, or an unexpected status)."""
+"""Counts of a load: offered and achieved rate, CPU use, and failed requests (no response, or an unexpected status)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def number(step: Step, column: str) -> float:
 
 
 def errors(step: Step) -> dict[str, float]:
-    """Return the number of failed requests of each kind in ERRORS, without kinds that the generator does not count."""
+    """Return the number of failed requests by kind (see ERRORS), without kinds that the generator does not count."""
     return {column: count for column in ERRORS if words.known(count := number(step, column))}
 
 
@@ -46,9 +46,9 @@ def achieved_rps(step: Step) -> float:
 
 
 def achieved_share(step: Step) -> float:
-    """Return the achieved over the offered rate; NaN in closed loop.
+    """Return the achieved rate divided by the offered rate; NaN in closed loop.
 
-    The offered rate of wrk2 is lowered: at first it sends less, since a thread opens one connection per 5 ms (wrk.c).
+    The offered rate of wrk2 is lowered: wrk2 sends less at first, when each thread opens a connection per 5 ms (wrk.c).
     """
     record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
     if record.generator.tool == "wrk2" and elapsed_s > 0:
@@ -59,7 +59,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the `intervals` rows of a step's responses, one for each second in order, without a partial last one."""
+    """Return the `intervals` rows of response times, one per second in order of time, without a partial last second."""
     rows = step.frames["intervals"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
@@ -69,7 +69,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The numbers of `requests` of a load that ended, and that failed in each way (`refused`: by the status)."""
+    """How many `requests` of a load ended, and how many failed in each way (`refused`: an unexpected error status)."""
 
     requests: float
     protocol: float = 0.0
@@ -79,7 +79,7 @@ class Failures:
 
     @property
     def failed(self) -> float:
-        """The number of failed requests, at most `requests`: one whose response came too late may be counted twice."""
+        """The number of failed requests; at most `requests`, since a late response may be counted in two ways."""
         return min(self.requests, self.protocol + self.connection + self.timed_out + self.refused)
 
     @property
@@ -105,7 +105,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return the numbers of ended and of failed requests of a load."""
+    """Return how many requests of a load ended, and how many failed in each way."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
@@ -130,7 +130,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return how many cores other processes kept busy, and which share of all cores the host took; NaN if unknown."""
+    """Return how many cores other processes kept busy, and the share of all cores that the host took, or NaN."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -139,7 +139,7 @@ def _mean(step: Step, column: str) -> float:
     return float(telemetry[column].mean()) if column in telemetry else math.nan
 
 
-#: The number of requests that ended, and how many of them failed.
+#: (ended, failed): the number of requests that ended, and the number of those that failed.
 Counts = tuple[int, int]
 
 
@@ -150,7 +150,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return the numbers of ended and of failed requests of each server in `names` that had a part in a shared load."""
+    """Return the numbers of ended and of failed requests for each server in `names` that a shared load was sent to."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -170,17 +170,17 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the failed share of each side; sides in which it is at most MOST_FAILED are left out."""
+    """Return the share of failed requests of each side in which this share is above MOST_FAILED."""
     shares = {name: failed_share(counts) for name, counts in failed.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
 
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Return the failed share of a treatment minus the baseline's, with its interval; NaN if a side has no requests.
+    """Return a treatment's failed share minus the baseline's, with an interval; NaN if a side has no requests.
 
-    Each side has one count for each start or run; `paired`: counts with one index belong to one start. The interval
-    encloses both Student's over the starts, since errors come in bursts, and Newcombe's over all requests (R. G.
-    Newcombe, 1998, Statistics in Medicine 17, method 10).
+    Each side has one pair of counts per start or run; `paired`: pairs with the same index belong to the same start. The
+    interval encloses two: Student's over the starts, since errors come in bursts, and Newcombe's over all requests
+    (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
     """
     if paired:
         pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]

@@ -1,4 +1,4 @@
-"""Facts of a step: the latencies that may be quoted, the number of samples, a description in one line, the profile."""
+"""Facts of a step for reports: latencies that may be quoted, number of samples, a description in one line, profile."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ from runners.design.setting import ENGINES
 from runners.readers.console_report import ENOUGH_BEYOND as ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 
-#: The names in reports of all engines, and of some settings of an engine.
+#: The names that reports give to all engines and to some settings of an engine.
 ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return a list of the items of each key; keys and items stay in the order of `items`."""
+    """Return, for each key, the list of the items with that key; keys and lists are in the order of `items`."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -50,18 +50,18 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 
 
 def quotable(step: Step) -> bool:
-    """Return whether a step has percentiles and all of them may be quoted."""
+    """Return whether a step has percentiles and reports may quote all of them."""
     return may_quote(step, Aspect.MEDIAN) and may_quote(step, Aspect.TAIL) and not step.frames["percentiles"].empty
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile (0..1) in us as an upper bound if only a late generator spoilt the step, else None."""
+    """Return a percentile (0..1) in us, as an upper bound, if a late generator is the step's only fault; else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return a percentile (0..1) in us, with its interval by the effective sample size; None if it was not recorded."""
+    """Return a percentile (0..1) in us with its interval (see intervals.interval); None if it was not recorded."""
     row = _percentile(step, level, kind)
     if row is None:
         return None
@@ -70,9 +70,9 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return the largest possible value in us of a percentile (0..1), however slow the lost responses; NaN if unknown.
+    """Return the value in us of a percentile (0..1) if requests without a response waited for ever; NaN if unknown.
 
-    C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
+    Such worst-case bounds: C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
     row = _percentile(step, level, RESPONSE)
     return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
@@ -94,19 +94,19 @@ def _at_least(row: pd.Series) -> bool:
 
 
 def written(value: Bounded) -> str:
-    """Return a latency in words: with its interval, or as a lower bound."""
+    """Return a latency as text: with its interval, or with "at least" if it is a lower bound."""
     if value.at_least:
         return f"at least {words.latency(value.value)}"
     return words.latency_interval(value.value, value.low, value.high)
 
 
 def written_at_most(value: Bounded) -> str:
-    """Return "at most" and a latency in words: the upper end of the interval of `value`, else `value` itself."""
+    """Return "at most" and a latency as text: the upper end of the interval, or the value if it has no interval."""
     return f"at most {words.latency(value.high if value.bounded else value.value)}"
 
 
 def latency_text(step: Step, level: float) -> str:
-    """Return a percentile (0..1) of response times in words: its value, or an upper bound, or why neither is known."""
+    """Return a percentile (0..1) of response times as text: its value, an upper bound, or why neither is known."""
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
@@ -114,7 +114,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return the same percentile (0..1) in us as `at`, but None if it may not be quoted."""
+    """Return the percentile (0..1) in us that `at` returns, or None if reports may not quote it."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
@@ -140,7 +140,7 @@ def only(steps: list[Step]) -> Step | None:
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the last load of an engine and workload without a profiler, or None."""
+    """Return the last load of an engine and a workload that ran without a profiler, or None."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
@@ -149,7 +149,7 @@ def tool(step: Step) -> str:
 
 
 def line(step: Step) -> str:
-    """Return one line that describes a load: rates, percentiles, samples, errors, and why some may not be quoted."""
+    """Return one line that describes a load: rates, percentiles, samples, errors, and why some of these are missing."""
     name = title(step) + (" profiled" if step.profiled else "")
     seen = cause(step)
     if seen in FAILED:
@@ -177,7 +177,7 @@ def line(step: Step) -> str:
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate of the slowest closed loop of writes to the setting `subject`, else of the engine's last fill."""
+    """Return the rate of the slowest closed loop of writes on the setting `subject`, else of the engine's last fill."""
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]
@@ -189,12 +189,12 @@ FEWEST_SAMPLES = 30  # of a profile that is shown
 
 
 def usable_profile(step: Step) -> bool:
-    """Return whether a step has a profile and the profile may be quoted."""
+    """Return whether a step has a profile and reports may quote it."""
     return not step.frames["shares"].empty and may_quote(step, Aspect.CPU)
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Return the profiled steps that a report shows for an event: usable, with at least FEWEST_SAMPLES samples."""
+    """Return the profiled steps whose profile is usable and has at least FEWEST_SAMPLES samples of an event."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 
@@ -204,6 +204,6 @@ def profile_samples(step: Step, event: str) -> int:
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the rows of the `shares` frame of one event, largest share first."""
+    """Return the rows of the `shares` frame for one profiled event, largest share first."""
     rows = step.frames["shares"]
     return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

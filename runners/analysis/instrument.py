@@ -1,8 +1,8 @@
-"""Instrument floors: the latency that load generators add and can resolve; and their readings of a frozen server.
+"""Instrument floors: the latency that load generators add and can resolve; and what they record of a frozen server.
 
-The method is in docs/0004-resolution.md. A figure of several rounds is their median, with an interval between the order
-statistics that enclose it with 95 % (with fewer than six rounds: between the smallest and the largest value). Requests
-due every 1/R seconds while a server is frozen for F seconds wait F, F - 1/R, …: R * (F - x) of them longer than x.
+The method is in docs/0004-resolution.md. Several rounds are summarised by their median; its interval lies between two
+rounds that enclose the true median with 95 % (of fewer than six rounds: the smallest and the largest). If requests are
+due every 1/R seconds and a server is frozen for F seconds, they wait F, F - 1/R, …: R * (F - x) of them longer than x.
 """
 
 import math
@@ -28,7 +28,7 @@ ENOUGH_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """All rounds of one generator on a server that does nothing, with equal rate (NaN: closed loop) and connections."""
+    """Rounds of one generator on a server that does nothing, at one rate (NaN: closed loop) and connection count."""
 
     tool: str
     connections: int
@@ -37,7 +37,7 @@ class Floor:
 
     @property
     def good(self) -> tuple[Step, ...]:
-        """The rounds whose latencies may be quoted."""
+        """The rounds whose latencies reports may quote."""
         return tuple(step for step in self.rounds if facts.quotable(step))
 
     @property
@@ -45,19 +45,19 @@ class Floor:
         return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """Return the median of a percentile (0..1) over the good rounds, in us, with its interval; None without any."""
+        """Return a percentile (0..1) in us: the median over good rounds with its interval; None without good rounds."""
         return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
         return over_rounds(facts.achieved_rps(step) for step in self.good)
 
     def cpu_s_a_million(self) -> Bounded | None:
-        """Return the median over good rounds of the generator's CPU seconds per million requests; None without any."""
+        """Return the median over good rounds of the generator's CPU seconds per million requests; None if unknown."""
         return over_rounds(value for step in self.good if math.isfinite(value := cpu_s_a_million(step)))
 
 
 def over_rounds(values: Iterable[float]) -> Bounded | None:
-    """Return the median of the values and its interval by order statistics; None without values."""
+    """Return the median of the values, with an interval between two of the sorted values; None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -66,7 +66,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds per million requests, in the window or else in the whole process, or NaN."""
+    """Return the generator's CPU seconds per million requests: of the recorded window, or of its whole run, or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -74,13 +74,13 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return a percentile (0..1) in us for each round number; rounds in which it may not be quoted are left out."""
+    """Return a percentile (0..1) in us by round number, without rounds in which reports may not quote it."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
-    """Return a floor for each generator, rate and number of connections; few connections and low rates first."""
+    """Return one floor per generator, rate and number of connections, in ascending order of connections, then rate."""
 
     def key(step: Step) -> tuple[int, float, str]:
         rate_rps = facts.offered_rps(step)
@@ -100,17 +100,17 @@ def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
 
 
 def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """Return the floor of each generator at one rate and number of connections."""
+    """Return, by generator, the floors at one rate and number of connections."""
     return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of the blocking client if that has good rounds, else of the epoll loop if that has, or None."""
+    """Return the floor of the first reference client (blocking, then epoll) that has good rounds, or None."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return the median over common rounds of a generator's percentile minus the reference client's, in us, or None."""
+    """Return a generator's percentile minus the reference client's in us: the median over common rounds, or None."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -121,10 +121,10 @@ MEDIAN, TAIL = 0.5, 0.99
 
 
 def resolution_us(floor: Step | None, level: float) -> float | None:
-    """Return the smallest difference of medians (`level` 0.5), or of p99, that a floor resolves, in microseconds.
+    """Return the smallest difference in us of two medians (`level` 0.5), or of two p99, that a floor resolves.
 
-    Two measurements differ by less in 95 of 100 cases, with the floor's whole seconds as repeats. If the floor shows a
-    timer's tick, the result is this tick. None if the floor may not be quoted or has too few seconds.
+    Two measurements of this floor differ by less in 95 of 100 cases; its whole seconds serve as repeats. If the floor
+    shows a timer's tick, the result is the tick. None if the floor's latencies are not valid or it has too few seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -139,7 +139,7 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Fit the straight line that a timer's tick makes of the lower percentiles of response times; None if none fits."""
+    """Fit a line to the lower percentiles of response times, which a timer's tick makes straight; None with too few."""
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
     return straight_line(rows["percentile"].to_numpy(float), rows["value_us"].to_numpy(float))
 
@@ -150,17 +150,17 @@ def timer_tick_us(step: Step) -> float | None:
     return line.width_us if line is not None and line.is_millisecond_timer else None
 
 
-#: Waits longer than this share of the shortest freeze are counted: there the rows of a spectrum are dense enough.
+#: Only waits longer than this share of the shortest freeze are counted, since only there a spectrum has enough rows.
 LONG_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The latencies that one generator read of a server that was frozen; `rate_rps` is NaN in closed loop."""
+    """The latencies that one generator recorded of a frozen server; `rate_rps` is NaN in closed loop."""
 
     tool: str
     rate_rps: float
-    freezes: tuple[tuple[float, float], ...]  # the seconds of each within the recorded window, and within the load
+    freezes: tuple[tuple[float, float], ...]  # of each: its seconds within the recorded window, and within the load
     waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
     counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
     max_us: float
@@ -168,7 +168,7 @@ class Stall:
     censored: float
 
     def expected_above(self, wait_s: float) -> float:
-        """Return how many requests wait longer than `wait_s` by the schedule; NaN in closed loop."""
+        """Return how many requests must wait longer than `wait_s`, by schedule and freezes; NaN in closed loop."""
         return self.rate_rps * sum(min(length_s, max(0.0, all_s - wait_s)) for length_s, all_s in self.freezes)
 
     def counted_above(self, wait_s: float) -> float:
@@ -183,7 +183,7 @@ class Stall:
 
     @property
     def seen_share(self) -> float:
-        """The counted divided by the expected number of requests that wait longer than `long_s`; NaN in closed loop."""
+        """The counted number of requests that wait longer than `long_s`, divided by the expected number, or NaN."""
         expected = self.expected_above(self.long_s)
         return self.counted_above(self.long_s) / expected if expected > 0 else math.nan
 
@@ -193,7 +193,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """Return the latencies that a step's generator read of a frozen server; None without a freeze or latencies."""
+    """Return the latencies that a step's generator recorded of a frozen server; None without a freeze or latencies."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
@@ -224,36 +224,36 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at the rate and connections of a load, preferably with its workload; None without any."""
+    """Return the last floor at a load's rate and connections, preferably with the load's workload; None without any."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """Return the sentinel, the fixed small load before the campaign; None if it is missing or may not be quoted."""
+    """Return the sentinel, the fixed small load before the campaign; None if it is missing or not valid."""
     return facts.only(_good(steps, SENTINEL))
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """Return the own floor of a load, else the last floor on as many connections, else the sentinel, else None."""
+    """Return the `own_floor` of a load, else the last floor on as many connections, else the sentinel, else None."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Return whether a floor was taken at the rate and connections of a load; False for a closed loop."""
+    """Return whether a floor was measured at the rate and connections of a load; False if the load is a closed loop."""
     rate_rps = facts.offered_rps(load)
     near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
 
 
 def kept_up_below(step: Step, level: float) -> float | None:
-    """Return the percentile (0..100) up to which a late generator kept up if `level` (0..1) is above it, else None."""
+    """Return up to which percentile (0..100) a late generator kept up, if that lies below `level` (0..1); else None."""
     upto = facts.number(step, "kept_up_to")
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a late generator, or the load's own floor, may have made a percentile (0..1)."""
+    """Return whether a percentile (0..1) of a load may come from a late generator or the floor, not from the server."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)
@@ -266,7 +266,7 @@ def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
-    """Return whether a late generator or the floor may have made a percentile (0..1), or the load lacks a floor."""
+    """Return whether a percentile (0..1) may come from generator or floor, or can't be checked for lack of a floor."""
     if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))

@@ -1,8 +1,8 @@
 """Comparisons of interleaved treatments with their baseline: the ratio of each quantity, with its interval.
 
 Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). If requests are
-interleaved, response and service times come from the shared load, and throughput from a closed loop on each server
-alone in the same start. If slices are interleaved, the throughput of a server comes from the slices of that server.
+interleaved, response and service times come from the load that all servers share, and throughput from a closed loop on
+each server alone in the same start. If slices are interleaved, the throughput of a server comes from its own slices.
 """
 
 import math
@@ -31,9 +31,9 @@ from runners.readers.console_report import ENOUGH_BEYOND
 from runners.readers.run import Run, Step
 from runners.storage.schema import InterleavedRecord, TargetRecord
 
-#: JIT compilation is unfinished while it takes this share of the CPU time of the threads that respond, or more.
+#: JIT compilation counts as unfinished if it takes more than this share of the CPU time of the threads that respond.
 UNFINISHED_JIT = 0.1
-#: A generator at its limit has limited the sides that reached at least this share of the highest rate.
+#: If the generator was at its limit, it limited each side that reached at least this share of the highest rate.
 AT_LIMIT = 0.95
 
 
@@ -52,7 +52,7 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
 
 
 def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
-    """Return the medians of two loads at one rate; None if one is missing or may not be quoted, or the rates differ."""
+    """Return the medians of two loads at one rate; None if the rates differ, or a load or a valid median is missing."""
     if baseline is None or treatment is None:
         return None
     medians = [facts.quoted(step, MEDIAN) for step in (baseline, treatment)]
@@ -64,7 +64,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Return the comparison of one interleaved block from all its steps: shared loads and loads of one server alone."""
+    """Return the comparison of one interleaved block from all its steps: shared loads and loads on one server alone."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -161,7 +161,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a throughput row with the sides that the generator limited as lower bounds, refused if it limited both."""
+    """Return a throughput row, with generator-limited sides as lower bounds; `refused` is set if both are limited."""
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -172,7 +172,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, marked as refused if the control row shows a difference too and both rows' intervals overlap."""
+    """Return the row, with `refused` set if the A/A control row shows a difference too and both intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -180,7 +180,7 @@ def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
 
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
-    """Return the row, marked as refused if it compares CPU time that includes unfinished JIT compilation."""
+    """Return the row, with `refused` set if it compares CPU time that includes unfinished JIT compilation."""
     sides = (row.treatment, row.baseline)
     cold = [name for name in sides if compiling_us.get(name, 0.0) > UNFINISHED_JIT * cpu_us.get(name, math.inf)]
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
@@ -189,7 +189,7 @@ def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[st
 
 
 def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
-    """Return, for each treatment, the CPU time of JIT compilation per request in us, as the mean over the starts."""
+    """Return, for each treatment, the CPU time of JIT compilation per request in us: the mean over the starts."""
     jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -202,7 +202,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return, for each treatment, the relative change of a latency from the reference target's; empty without one."""
+    """Return, for each treatment, the relative change of its latency from the reference target's; empty without it."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -210,7 +210,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if the higher latency lies within the instrument floor, or if a tail has no floor."""
+    """Return the row, with `refused` set if the higher latency is within the instrument floor, or a tail lacks one."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -222,7 +222,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return a percentile of the loads of one server alone, for each start; empty if a start lacks such a load."""
+    """Return, for each start, a percentile of each server's load alone; empty if a start lacks one of these loads."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -237,7 +237,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
 
 
 def _cut(start: Start, count: int) -> Start:
-    """Return a start with its first `count` treatments, which leaves out the reference target at the end."""
+    """Return a start with its first `count` treatments: the reference target, which comes last, is left out."""
     return Start(start.logs[:count], start.left_out[:, :count])
 
 
@@ -246,14 +246,14 @@ def _in_slices(step: Step) -> bool:
 
 
 def _start_s(steps: Sequence[Step]) -> float:
-    """Return the median seconds from the begin of a start's first load to the end of its last one."""
+    """Return the median length of a start in seconds, from the begin of its first load to the end of its last load."""
     starts = facts.grouped((step.record for step in steps), lambda record: record.round or 0).values()
     spans_us = [max(load.ended_unix_us for load in own) - min(load.started_unix_us for load in own) for own in starts]
     return float(np.median(spans_us)) / 1e6
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return the `Start` of each quantity; response times only up to the percentile to which the generator kept up."""
+    """Return each quantity's `Start`, without response times above the percentile up to which the generator kept up."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
@@ -303,7 +303,7 @@ def _row(quantity: str, base: str, effect: Effect, base_value: float, starts: in
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Return the utilisation of the shared core: the sum of offered over closed-loop rates of the servers, or NaN."""
+    """Return the utilisation of the shared core: the sum of each server's offered rate / closed-loop rate, or NaN."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

@@ -1,9 +1,9 @@
 """95 % intervals of counts, differences and percentiles.
 
-The interval of a percentile uses the effective sample size (docs/0011-effective-samples.md). The share of requests
-slower than a value is computed in batches of time; the variance of this share, divided by that of independent requests,
-is the design effect. Bounds are exact binomial ones (Clopper-Pearson) at the effective sample size; scipy's `binomtest`
-takes whole numbers only. Dependence over more than a fifth of the run is not seen.
+The interval of a percentile uses the effective sample size, the number of requests divided by the design effect
+(docs/0011-effective-samples.md). The design effect is the variance of the share of requests slower than a value, from
+batches of time, divided by the variance for independent requests. Bounds are exact binomial ones (Clopper-Pearson);
+scipy's `binomtest` takes whole sample sizes only. Dependence over more than a fifth of the run is not detected.
 """
 
 import math
@@ -26,7 +26,7 @@ from runners.readers.run import Step, once_a_step
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A value with the bounds of its 95 % interval, NaN if unknown. `at_least`: the value itself is a lower bound."""
+    """A value with its 95 % interval, whose bounds are NaN if unknown. `at_least`: the value is only a lower bound."""
 
     value: float
     low: float = math.nan
@@ -49,20 +49,20 @@ class Bounded:
 
     @property
     def as_share(self) -> str:
-        """The value, a share of 1, and its interval in words: 26.6 % (24.7-28.6)."""
+        """The value and its interval, which are fractions of 1, as text in percent: 26.6 % (24.7-28.6)."""
         return words.percent_interval(self.value, self.low, self.high)
 
     def less(self, amount: float) -> "Bounded":
-        """Return the value and its bounds minus `amount`."""
+        """Return a copy with `amount` subtracted from the value and from both bounds."""
         return Bounded(self.value - amount, self.low - amount, self.high - amount, self.at_least)
 
     def apart_from(self, other: "Bounded") -> bool:
-        """Return whether the two intervals are known to be disjoint."""
+        """Return whether this interval and the interval of `other` are known to be disjoint."""
         return self.low > other.high or self.high < other.low
 
 
 class Direction(StrEnum):
-    """The side of zero on which a difference lies."""
+    """The direction of a difference, by where its interval lies."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -71,7 +71,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Return SAME for an interval within +-`margin`, else HIGHER if above 0, LOWER if below 0, else INCONCLUSIVE."""
+    """Return SAME if the interval lies within +-`margin`, else HIGHER (above 0), LOWER (below 0) or INCONCLUSIVE."""
     if not change.bounded:
         return Direction.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -80,7 +80,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b for independent a and b, its interval by MOVER (G. Zou, A. Donner, 2008, Stat. Med. 27), or NaN."""
+    """Return a - b of independent values, its interval from theirs (MOVER: G. Zou, A. Donner, 2008, Stat. Med. 27)."""
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
@@ -93,7 +93,7 @@ def student_reach(variance: float, freedom: int) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> Bounded:
-    """Return the geometric mean of independent positive values, with Student's interval of the logarithms."""
+    """Return the geometric mean of independent positive values, with Student's interval from their logarithms."""
     logs = np.log(values)
     mean, count = float(logs.mean()), len(logs)
     reach = student_reach(float(logs.var(ddof=1)) / count, count - 1) if count > 1 else math.nan
@@ -101,25 +101,25 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many of `draws` from `keys` equally likely keys hit one of `chosen`, with the binomial interval."""
+    """Return how many `draws` from `keys` equally likely keys should hit one of `chosen`, with a binomial interval."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
 
 
 FEWEST_BATCHES = 5
-FEWEST_SLOWER = 5  # slower requests from which on an effective sample size also limits those of larger values
+FEWEST_SLOWER = 5  # with so many slower requests a value's effective sample size also limits those of higher values
 TAIL = (1 - CONFIDENCE) / 2
-#: A second makes a percentile if it has more than this share of the slower requests, and without it the value halves.
+#: A second makes a percentile if over this share of the slower requests fell in it and the value halves without it.
 MADE_BY = 0.5
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
+@dataclass(frozen=True, eq=False)  # without slots, for the cached properties
 class Blocks:
-    """Latencies by stretch of time: `counts[i, j]` requests took `values_us[j]` in the stretch from `t_s[i]` on."""
+    """Latencies by stretch of time: in the stretch from `t_s[i]` on, `counts[i, j]` requests took `values_us[j]`."""
 
     t_s: Floats
     values_us: Floats
@@ -145,7 +145,7 @@ class Blocks:
         return np.asarray(self.counts.sum(axis=0).cumsum())
 
     def index(self, level: float) -> int:
-        """Return the index of a percentile (0..1) in `values_us`."""
+        """Return the index in `values_us` of the value of a percentile (0..1)."""
         return int(np.searchsorted(self.ranks, rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
@@ -166,9 +166,9 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the variance of a share divided by that of independent requests, the design effect: 1 or more, or NaN.
+    """Return the design effect of a share: the factor (1 or more, or NaN) by which dependence raises its variance.
 
-    The share is sum(over) / sum(totals), the numbers of requests in each stretch of time. Its variance is estimated by
+    The share is sum(over) / sum(totals): slower and all requests of each stretch of time. Its variance is estimated by
     batch means and extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
@@ -194,7 +194,7 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the 95 % bounds of a percentile (0..1) in microseconds, by inverted binomial tests; NaN if unknown."""
+    """Return the least and the largest value in us of a percentile (0..1) that binomial tests allow; NaN if unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
@@ -217,7 +217,7 @@ def _low(blocks: Blocks, level: float) -> float:
 def _high(blocks: Blocks, level: float) -> float:
     """Return the lowest value whose share of slower requests is significantly below 1 - `level`; NaN if there is none.
 
-    The effective sample size never rises with the value: the last requests of a stall look independent and are not.
+    A higher value never gets a larger effective sample size: the last requests of a stall look independent and are not.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf
@@ -240,7 +240,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return a recorded percentile (0..1), its interval widened to the effective sample size if that is known."""
+    """Return `recorded`, a percentile (0..1), with its interval widened for the effective sample size, if known."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -250,7 +250,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
 
 
 def with_bounds(step: Step) -> Step:
-    """Return a copy of a step in which the percentiles of response times have the intervals of `interval`."""
+    """Return a copy of a step in which `interval` has widened the intervals of the percentiles of response times."""
     rows = step.frames["percentiles"].copy()
     for at, row in rows[rows["kind"] == "response"].iterrows():
         recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
@@ -260,7 +260,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return a percentile (0..1) in us without the one second that makes it (see MADE_BY); None if no second does."""
+    """Return a percentile (0..1) in us without the second that makes it (see MADE_BY); None if no second makes it."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -1,9 +1,9 @@
 """The knee, the highest rate that meets an objective: found by short rate steps and confirmed by longer ones.
 
 The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). The knee of short steps is
-an upper bound: with equal probability that of longer steps equals it, or lies below it by an exponential deviate
-(DROP). A longer step says on which side of its rate the knee lies, but for a deviate of Student's t. No knee lies above
-the rate of a closed loop over as many connections.
+an upper bound of the knee of longer steps: with equal probability the latter equals it, or its logarithm is lower by an
+exponential deviate (DROP). A longer step says whether the knee lies above or below the step's rate, with an error that
+has Student's t distribution. No knee lies above the rate of a closed loop over as many connections.
 """
 
 import math
@@ -19,31 +19,31 @@ from runners.analysis.knee_curve import Curve, curve, student_below
 from runners.analysis.rate_steps import DECIDED, RateStep, StepOutcome
 from runners.design.objective import Objective
 
-NEAR = 1.1  # rates this close are one rate for the ends of the range
+NEAR = 1.1  # a rate within this factor of an end of the range counts as that end
 FIRST_SHARES = (0.25, 1.25)  # of what a closed loop reached
 NEXT = (0.02, 0.98)  # of the posterior: between these quantiles the next rates lie
 LEAST_SPAN = 0.06  # a batch covers at least so much of the logarithm of the rate
-FURTHER = 4.0  # a batch may look for a knee so many times beyond the rates that were offered
-#: The mean of log(knee of short steps / knee of longer steps), in the cases in which the latter is lower.
+FURTHER = 4.0  # a batch may reach beyond the rates that were offered by this factor
+#: The mean of log(knee of short steps / knee of longer steps), if the knee of longer steps is the lower one.
 DROP = 0.3
-#: By how much the capacity of a server differs from longer step to longer step: scale of its logarithm.
+#: By how much the capacity of a server differs between longer steps: the scale of its logarithm.
 LONG_JITTER = 0.02
-#: The same scale for a step that met but is too short to confirm a knee: a longer one might have missed.
+#: The same scale for a step that met the objective but is too short to confirm a knee: a longer one might miss it.
 SHORTER_JITTER = 0.1
-#: The first longer step has at least JUST_BELOW times the estimated rate, the second at most JUST_ABOVE times.
+#: The first longer step has at least JUST_BELOW times the estimated knee's rate, the next one at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: The first longer step has at most BELOW_CLOSED times the closed loop's rate; each miss multiplies it by LOWER.
+#: First longer step: at most BELOW_CLOSED times the closed loop's rate. After n misses: their lowest times LOWER ** n.
 BELOW_CLOSED, LOWER = 0.95, 0.8
-#: After a step that missed by more than the factor FAR, the next step has MUCH_LOWER times this step's rate.
+#: After a step that missed the objective by more than the factor FAR, the next one has MUCH_LOWER times that rate.
 FAR, MUCH_LOWER = 3.0, 0.5
 NARROW = 0.03  # a knee between two longer steps this close is not searched any further
 
 
 class Kind(StrEnum):
     FOUND = "found"
-    ABOVE = "above"  # the objective is met up to the highest rate of interest, or that the generator could send
-    BELOW = "below"  # it is missed at the lowest rate of interest, or of longer steps; or a closed loop reached no more
-    OPEN = "open"  # a side, or both, lies beyond the rates that were offered
+    ABOVE = "above"  # objective met up to the highest rate of interest, or up to what the generator could send
+    BELOW = "below"  # objective missed at the lowest rate of interest or of longer steps; or a closed loop got no more
+    OPEN = "open"  # one end of the interval, or both, lies beyond the rates that were offered
     FAILED = "failed"  # no step could be measured
 
 
@@ -61,10 +61,10 @@ class Limit(StrEnum):
 class Knee:
     """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was wanted.
 
-    `ceiling_rps`: the lowest rate at which the generator was late; `late`: for that reason the knee is not bounded from
-    above. Short steps find a knee, longer ones check it. `confirmed_by`: the longer step that met the objective at
-    `rps`; `refuted_by`: of those that missed it, that at the lowest rate. `closed_loop_rps`: the rate of a closed loop,
-    infinite without one. `repeated_rps`: the rate of `refuted_by` if short steps put the knee above it, else NaN.
+    `ceiling_rps`: the lowest rate, above all met or missed rates, at which the generator was late. `late`: that left
+    the knee without an upper bound. Short steps find a knee, longer steps check it. `confirmed_by`: the longer step
+    that met the objective at `rps`; `refuted_by`: the one that missed it at the lowest rate. `closed_loop_rps`: rate of
+    a closed loop, or infinite. `repeated_rps`: the rate of `refuted_by` if short steps put the knee above that, or NaN.
     """
 
     kind: Kind
@@ -97,26 +97,26 @@ class Knee:
 
     @property
     def known(self) -> bool:
-        """Whether the knee was found, or a bound of it."""
+        """Whether the knee, or at least one bound of the knee, was found."""
         return self.kind == Kind.FOUND or self.from_below or self.from_above
 
     @property
     def quoted_rps(self) -> float:
-        """The knee, or the bound of it that is known."""
+        """The rate that reports quote: the knee, or the known bound of the knee."""
         return self.low_rps if self.from_below else self.high_rps if self.from_above else self.rps
 
     @property
     def width(self) -> float:
-        """The width of the interval as a share of its lower end."""
+        """The width of the interval as a share of the interval's lower end."""
         return self.high_rps / self.low_rps - 1
 
 
-@dataclass(frozen=True)  # without slots, for what is worked out once
+@dataclass(frozen=True)  # without slots, for the cached properties
 class Search:
-    """A search for the knee of one server between two rates: its steps, and the other loads that bound the knee.
+    """A search for the knee of one server between `low_rps` and `high_rps`: its steps, and loads that bound the knee.
 
-    Longer steps, among them `other_steps` of other blocks, and a closed loop bound the knee. `precision`: the wanted
-    width of the interval, as a share; `confirm_s`: the length of a step that confirms the knee (0: by the objective).
+    `other_steps`, longer steps of other blocks, and a closed loop bound the knee too. `precision`: the wanted width of
+    the interval as a share of its lower end. `confirm_s`: length of a step that confirms the knee; 0: see `long_s`.
     """
 
     objective: Objective
@@ -130,23 +130,23 @@ class Search:
 
     @property
     def long_s(self) -> float:
-        """The least recorded seconds of a step that confirms a knee: 5 % less than planned."""
+        """The least length in seconds of a step that confirms a knee: 5 % less than its planned length."""
         return 0.95 * (self.confirm_s or self.objective.sustained_s)
 
     @cached_property
     def short(self) -> tuple[RateStep, ...]:
-        """The steps shorter than `long_s`; all steps if none is."""
+        """The steps shorter than `long_s`; all steps if no step is shorter."""
         return tuple(step for step in self.steps if step.length_s < self.long_s) or self.steps
 
     @cached_property
     def longer(self) -> list[RateStep]:
-        """The steps of at least `long_s`, and `other_steps`, that met or missed the objective; lowest rate first."""
+        """The steps of at least `long_s`, and `other_steps`, if they met or missed the objective; lowest rate first."""
         steps = (*(step for step in self.steps if self.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
     @property
     def refuting(self) -> RateStep | None:
-        """The step of `longer` that missed the objective at the lowest rate, or None."""
+        """The longer step that missed the objective at the lowest rate, or None."""
         return next((step for step in self.longer if self._outcome(step) == StepOutcome.MISSED), None)
 
     @property
@@ -156,12 +156,12 @@ class Search:
 
     @property
     def met(self) -> list[RateStep]:
-        """The steps of `longer` that met the objective, at rates below the refuting step; lowest rate first."""
+        """The longer steps that met the objective at rates below the refuting step's; lowest rate first."""
         return [step for step in self.longer if step.rps < self.missed_rps and self._outcome(step) == StepOutcome.MET]
 
     @property
     def confirming(self) -> RateStep | None:
-        """The step at the highest rate among those of `met` that last at least `long_s`, or None."""
+        """The step with the highest rate among the steps of `met` that last at least `long_s`, or None."""
         return next((step for step in reversed(self.met) if step.length_s >= self.long_s), None)
 
     @property
@@ -176,12 +176,12 @@ class Search:
 
     @cached_property
     def curve(self) -> Curve | None:
-        """The posterior of the knee; None without steps."""
+        """The posterior of the knee of longer steps; None without steps."""
         return self._sustained(curve(self.short, self.objective)) if self.short else None
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of a lower bound of the knee if nothing else of it is known; otherwise the same as `curve`."""
+        """The posterior of the knee's lower bound, by steps `as_read`, if only that bound is known; else `curve`."""
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(curve(tuple(step.as_read for step in self.short), self.objective))
@@ -222,7 +222,7 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, lowered to the highest rate that a step met below the refuting step and the closed loop."""
+        """Return the knee, capped at the highest rate met below the rates of the refuting step and the closed loop."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -234,7 +234,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps, from that of short steps and from the bounding loads."""
+        """Return the posterior of the knee of longer steps, from the short steps' posterior and the bounding loads."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -252,9 +252,9 @@ class Search:
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
     """Choose the rate of the next longer step; None if no further step would narrow the interval.
 
-    The first rates lie below the knee, ever lower until a step meets the objective; the next rate lies just above the
-    knee; then the interval is halved. `tried`: (rate, outcome) of the longer steps so far. A disturbed step is repeated
-    once; disturbed again, it counts as a miss.
+    The first rates lie below the estimated knee, ever lower until a step meets the objective. The next rate lies just
+    above the knee. Then each rate halves the interval. `tried`: (rate, outcome) of the longer steps so far. A stalled
+    or invalid step is repeated once; if the repeat is no better, the step counts as a miss.
     """
     rates, short = [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
@@ -334,7 +334,7 @@ def estimate(
 
 
 def first_rates(closed_loop_rps: float, count: int) -> list[float]:
-    """Choose the rates of a first batch: spread evenly, by their logarithm, around the rate of a closed loop."""
+    """Choose the rates of a first batch: evenly spaced on a logarithmic scale around the rate of a closed loop."""
     low, high = FIRST_SHARES
     return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
@@ -347,10 +347,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch within the bounds: around the likely knee, or beyond all rates so far.
+    """Choose the rates of the next batch within `low_rps` and `high_rps`: around the likely knee or beyond all rates.
 
-    If the latest start met all of its rates, the next rates lie above them, whatever earlier starts did; if it missed
-    all, below them.
+    If the latest start met the objective at all its rates, up to beyond the likely knee, the next rates lie above them,
+    whatever earlier starts did. If it missed at all its rates, down to below the likely knee, the next rates lie below.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)
@@ -379,12 +379,12 @@ def _spread(low_rps: float, high_rps: float, count: int) -> list[float]:
 
 
 def rounded_rate(rps: float) -> str:
-    """Return a rate in words with three digits: 21 400/s."""
+    """Return a rate as text with three digits: 21 400/s."""
     return words.rate(float(f"{rps:.3g}"))
 
 
 def rate_interval(knee: Knee) -> str:
-    """Return a knee with its interval in words, 21 400/s (20 900-21 900), or its known bound: above 20 900/s."""
+    """Return a knee with its interval as text, 21 400/s (20 900-21 900), or its known bound: above 20 900/s."""
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))

@@ -1,11 +1,11 @@
 """The posterior of a knee from the rate steps of one server: where the curve of log(p99 / limit) crosses zero.
 
-With x the logarithm of the rate, y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
-h (1 - exp((k - x) / w)) above it, with noise of Student's t with 4 degrees of freedom (K. Lange and others, 1989, JASA
-84); a share of the steps is spoilt and lies anywhere above. k differs between steps and between starts by normal
-deviates, integrated out; disturbed steps are interval-censored. All parameters have a posterior on a grid; the knee is
-the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of simulated searches
-(docs/method.md).
+x is the logarithm of the rate. y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
+h (1 - exp((k - x) / w)) above it. Its noise is Student's t with 4 degrees of freedom, which tolerates outliers (K.
+Lange and others, 1989, JASA 84); y of a share of the steps, the spoilt ones, lies anywhere above the curve. k differs
+between steps and between starts by normal deviates, which are integrated out. A disturbed step is known only to lie
+between two bounds. All parameters have a posterior on a grid; the knee is the median of k. Its interval, the central
+98 %, covered the truth in at least 95 % of simulated searches (docs/method.md).
 """
 
 import math
@@ -39,21 +39,21 @@ SHARES = _WEIGHTS / _WEIGHTS.sum()
 TAIL = 0.01
 #: By how much the knees of fresh starts of one server may differ: standard deviation of the logarithm.
 SPREADS = (0.01, 0.03, 0.1)
-#: Widens a knee's interval at both ends (logarithm), since near saturation no queue is exactly exponential.
+#: Added to a knee's interval at both ends (logarithm), since near saturation no queue is exactly exponential.
 FORM = 0.01
 DRAWS = 400  # quantiles of each knee that make a ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `joint[i, j]` is the probability of the log rate `places[j]` and SPREADS[i]."""
+    """The posterior of the knee: `joint[i, j]` is the probability of log rate `places[j]` and spread SPREADS[i]."""
 
     places: Floats
     joint: Floats
 
     @property
     def weights(self) -> Floats:
-        """The probability of each place."""
+        """The probability of each log rate in `places`."""
         return np.asarray(self.joint.sum(axis=0))
 
     def quantile(self, share: float) -> float:
@@ -62,7 +62,7 @@ class Curve:
 
     @property
     def knee(self) -> Bounded:
-        """The knee with its interval; a bound is NaN if the knee may lie beyond all rates offered."""
+        """The knee with its interval; a bound is NaN if the knee may lie beyond all offered rates on that side."""
         low, high = self.quantile(TAIL), self.quantile(1 - TAIL)
         step = self.places[1] - self.places[0]
         low = math.nan if math.log(low) < self.places[0] + 2 * step else low
@@ -70,7 +70,7 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> "Curve":
-        """Return the posterior of the knee or, equally likely, the knee times exp(-x); x exponential, mean `drop`."""
+        """Return the posterior of the knee or, equally likely, the knee times exp(-x); x: exponential, mean `drop`."""
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
         at_it = np.array([np.interp(places, self.places, row, left=0.0, right=0.0) for row in self.joint])
@@ -115,7 +115,7 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return log likelihoods of the mean knee (rows, places) from those of each start's knee (rows, starts, places)."""
+    """Return the mean knee's log likelihoods [parameters, place] from those of starts [parameters, start, place]."""
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)
@@ -124,7 +124,7 @@ def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
 
 
 def pooled(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the posteriors of several servers of one search with one common posterior of the spread between starts."""
+    """Return the posteriors of several servers of one search, with the spread between starts estimated from all."""
     shared = [posterior for posterior in curves if len(posterior.joint) > 1]
     if len(shared) < 2:
         return list(curves)
@@ -139,7 +139,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of unspoilt steps: a density for an `exact` excess, else the probability of its bounds."""
+    """Return the likelihood of unspoilt steps: the density of an `exact` excess, else the probability of its bounds."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     of, between = expected[:, ~exact], ~exact
@@ -150,7 +150,7 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
 
 
 def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floats:
-    """Return the likelihood of spoilt steps, whose excess lies anywhere above the expected one."""
+    """Return the likelihood of spoilt steps, whose excess is uniform between the expected one and FURTHEST + 1."""
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]
@@ -180,7 +180,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Return the ratio of two independent knees; its interval is that of the ratios of all pairs of their quantiles."""
+    """Return the ratio of two independent knees, with its interval from the ratios of all pairs of their quantiles."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

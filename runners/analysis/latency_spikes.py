@@ -1,9 +1,9 @@
 """Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
 
-A slice of time is slow when its p99 exceeds the median p99 of all slices by five robust standard deviations (F. R.
-Hampel, 1974, J. Am. Stat. Assoc. 69) and by half of that median. A spike begins earlier than its slow slice, by the
-longest response of that slice; spikes that touch are one spike. The excess of slow responses is their summed time above
-this threshold. The capacity of an event is the longest delay that it can have caused (docs/0010-tail-attribution.md).
+A slice of time is slow if its p99 exceeds a threshold: the median p99 of all slices plus five robust deviations (F. R.
+Hampel, 1974, J. Am. Stat. Assoc. 69), or plus half of that median if this is more. A spike begins earlier than its slow
+slice by the longest response of the slice; spikes that touch are merged. The excess of slow responses is their summed
+time above the threshold. Capacity of an event: the longest delay that it can have caused (0010-tail-attribution.md).
 """
 
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
-#: Events as rows: (begin_s, end_s, capacity_ms).
+#: Events: (begin_s, end_s, capacity_ms) of each.
 Spans = list[tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One spike: begin and end in seconds of the window, its slowest response, the summed excess of slow responses."""
+    """One spike: begin and end in seconds of the window, its slowest response, and the excess of its slow responses."""
 
     begin_s: float
     end_s: float
@@ -40,7 +40,7 @@ class Spike:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The responses of a step above `threshold_us`: number, excess, spikes. `usual_us`: median p99 of the slices."""
+    """The responses of a step above `threshold_us`: number (`slow`), excess, spikes. `usual_us`: slices' median p99."""
 
     slice_s: float
     length_s: float
@@ -60,7 +60,7 @@ class Grid:
     counts: Floats
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for a slice without any."""
+        """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for slices without responses."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
@@ -68,7 +68,7 @@ class Grid:
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of tenths of a second, however few responses they hold; None if empty."""
+    """Return the `slices` frame as a grid of tenths of a second, with however few responses; None if it is empty."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
@@ -93,7 +93,7 @@ def grid(slices: pd.DataFrame) -> Grid | None:
 
 
 def find(slices: pd.DataFrame) -> Tail | None:
-    """Return the tail of a step from its `slices` frame; None with too few slices or responses."""
+    """Return the tail of a step from the step's `slices` frame; None if there are too few slices or responses."""
     if (seen := grid(slices)) is None:
         return None
     p99 = seen.at(0.99)
@@ -116,14 +116,14 @@ def find(slices: pd.DataFrame) -> Tail | None:
 
 
 STALLED, STEAL, FOREIGN = "stalls of the machine", "CPU steal", "other processes"
-#: The largest lateness of sends in each tenth of a second: it delayed responses by no more than that.
+#: A cause: late sends. In each tenth of a second they delayed responses by no more than the largest lateness.
 LATE = "lateness of the generator"
-#: The serving threads' wait for a core that neither other processes nor the server's background threads explain.
+#: A cause: serving threads waited for a core longer than other processes and the server's background threads explain.
 CROWDED = "serving threads waiting for a core"
 CROWDED_SHARE, FOREIGN_SHARE = 0.2, 0.4
 #: Causes that are neither the server, nor its store, nor its JVM.
 MACHINE = (STALLED, STEAL, FOREIGN, LATE)
-#: Kinds of `activity`: kind, name of the cause, and the share of a core from which on a sample is an event.
+#: (kind in the `activity` frame, name of the cause, least share of a core or of time with which a sample is an event).
 SHARES = (
     ("jit", "JIT compilation", 0.2),
     ("gc", "concurrent GC", 0.2),
@@ -135,7 +135,7 @@ SHARES = (
     ("io stall", "waits for the disk", 0.2),
     ("memory stall", "waits for memory", 0.2),
 )
-#: Kinds of `events` by the name of the cause.
+#: For each name of a cause, the kinds of its rows in the `events` frame.
 KINDS = {
     "flush": ("flush",),
     "compaction": ("compaction",),
@@ -167,7 +167,7 @@ def cause(name: str, events: Spans, stops: bool = False) -> Cause:
 
 
 def causes_of(step: Step) -> list[Cause]:
-    """Return the causes that have at least one event in the step's raw files."""
+    """Return the causes that have at least one event in the step's frames."""
     return [cause for cause in (*_stops(step), *_contention(step)) if len(cause)]
 
 
@@ -219,7 +219,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each sample, the ms that threads waited for a core behind other processes and behind each other."""
+    """Return, per sample, for how many ms threads waited for a core because of other processes, and of each other."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -232,7 +232,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, but: Spans, capacity: str = "busy_ms") -> Spans:
-    """Return (begin_s, end_s, capacity_ms) of samples that use `share` of a core outside of `but`; neighbours join."""
+    """Return spans of samples that use `share` of a core or more outside of the spans `but`; adjacent samples merge."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

@@ -1,8 +1,8 @@
 """Windows of time in which the machine stalled, and latencies without these windows (docs/method.md).
 
-Windows come from the stall witness alone, never from latencies, so they can favour no target. A stall of length L at
+Windows come from the stall witness alone, never from latencies, so they can favour no server. A stall of length L at
 utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B
-13). Every tenth of a second that a window touches is dropped. Percentiles have the resolution of the slices, 6 %.
+13). Each tenth of a second that a window touches is left out. Percentiles have the resolution of the slices, 6 %.
 """
 
 from collections.abc import Iterable
@@ -16,20 +16,20 @@ from runners.design.block import MOST_UTILISATION
 from runners.readers.run import Step
 from runners.readers.samples import Samples
 
-#: The period of the stall witness: a stall may have begun this much earlier than recorded.
+#: The period of the stall witness: a stall may have begun up to this much earlier than recorded.
 PERIOD_S = 0.001
-#: A stall shorter than SHORT_MS counts only within BURST_S of a longer one on any core: the kernel's work for a server,
-#: which is not preempted, takes as long.
+#: A stall shorter than SHORT_MS counts only within BURST_S of a longer stall on any core. Alone it may be work of the
+#: kernel for a server, which is not preempted and takes as long.
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
 SLICE_S = 0.1  # as response times are kept
-#: From this share of a sample's time on the disk was busy: a stall in that sample or a neighbouring one may be work for
-#: the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
+#: If the disk was busy for at least this share of a sample's time, a stall in that sample or a neighbouring one may be
+#: work for the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls except those in or next to an `activity` sample (see readers.activity) with a busy disk."""
+    """Return the stalls without the ones in or next to an `activity` sample (see readers.activity) with a busy disk."""
     disk = activity[(activity["kind"] == "disk") & (activity["busy_ms"] >= DISK_SHARE * 1000 * activity["length_s"])]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
     own = np.zeros(len(stalls), dtype=np.bool_)
@@ -39,7 +39,7 @@ def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFram
 
 
 def stalls_of(step: Step) -> pd.DataFrame:
-    """Return the stalls of a step, without those that may be work for the disk."""
+    """Return the stalls of a step, without stalls that may be work for the disk."""
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
@@ -47,7 +47,7 @@ Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
 
 
 def joined(spans: Iterable[Span]) -> list[list[Span]]:
-    """Group the spans (begin, end, …) that overlap or touch; groups, and spans in a group, are in order of time."""
+    """Group the spans (begin, end, …) that overlap or touch; groups and the spans of a group are in order of time."""
     groups, last = list[list[Span]](), -np.inf
     for span in sorted(spans):
         if span[0] > last:
@@ -58,7 +58,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
-    """Return disjoint windows, rows of (begin, end) in seconds: the stalls of all cores and the drain of the queues."""
+    """Return disjoint windows, one row (begin, end) in s each: stalls of any core, and the time until queues drain."""
     stalls = _of_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
     widened: list[list[float]] = []
@@ -83,7 +83,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 
 
 def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
-    """Return a load's percentiles (us by level) in tenths of a second without stalls, and the share of time dropped."""
+    """Return percentiles (us by level) from tenths of a second without a stall, and the share of time left out."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()

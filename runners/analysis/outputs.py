@@ -2,7 +2,7 @@
 
 Only loads of equal settings are compared: never a closed loop with an open one, nor service time with response time.
 The runs of a side are taken for independent: the interval is Welch's (see quantities.welch), widened by the rounding of
-printed digits. With one run on a side the interval covers sampling alone, by order statistics, without a verdict.
+printed digits. With one run per side the interval (order statistics) covers sampling alone, and there is no verdict.
 """
 
 import math
@@ -29,10 +29,10 @@ NEVER = ("loop", "latency")  # settings that `--despite` can't allow to differ
 TIMER_LEVEL = 0.9  # wrk2's timer shapes the percentiles up to this one
 RESPONSE_TIME = "response time from the intended start"
 SERVICE_TIME = "service time from the actual send"
-#: Half a unit of the last digit that a tool prints, in microseconds; for any other tool DIGIT, as a share of the value.
+#: Half a unit of the last digit that a tool prints, in microseconds. For other tools it is DIGIT, a share of the value.
 DIGIT_US = {"ab": 500.0, "Gatling": 500.0, "JMeter": 500.0, "hey": 50.0, "oha": 0.5}
 DIGIT = 0.001
-COARSE = 0.05  # a larger rounding, as a share of a value, is noted
+COARSE = 0.05  # a comparison notes a larger rounding, as a share of the value
 _AVERAGED = re.compile(
     r"(?i)\b(?:averaged?|means?|средн\w+|усредн\w+)\b.{0,30}\b(?:runs|repeats|repetitions|trials|прогон\w*|запуск\w*)\b"
 )
@@ -230,7 +230,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
-    """Return half a unit of the last printed digit, as a share of the value."""
+    """Return half a unit of the last digit that a tool prints, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -245,7 +245,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield in words the differences that the user allowed and the limits of what the outputs show."""
+    """Yield notes for the reader: differences that the user allowed, and what the outputs can't show."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
         yield f"{name} differs, as was allowed: {_both(first, second, name)}"

@@ -1,4 +1,4 @@
-"""Quantities that are compared, the change of one from a baseline to a treatment, and both in words."""
+"""Quantities to compare, the change of a quantity from a baseline to a treatment, and the texts of both."""
 
 import math
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ LEAST_US = 0.5  # half of the smallest unit
 #: A rise whose upper bound exceeds the relative change WIDEST is written as a multiple of the baseline; if the upper
 #: bound is more than WIDE times the lower one, only the lower one is written.
 WIDEST, WIDE = 4.0, 2.0
-#: From this rise on a bound is written as a factor of the baseline.
+#: If the bound of a rise exceeds this relative change, texts give it as a factor of the baseline.
 FACTOR_FROM = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity to compare, in us, rps, bytes or count; a percentile (`level` 0..1) is of a `column` of `requests`."""
+    """A quantity to compare, in us, rps, bytes or count. Percentiles: a `level` (0..1) of a `column` of `requests`."""
 
     name: str
     label: str
@@ -39,7 +39,7 @@ class Quantity:
         return self.unit == "us" and "cpu" not in self.name
 
 
-#: CPU time of the background threads where known (compilers, collectors, flushes, compaction), and of all threads.
+#: CPU time of background threads (compilers, collectors, flushes, compaction) where it is known, and of all threads.
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Counters of the kernel and the JVM per request, by their names in the record of a target.
@@ -49,7 +49,7 @@ COUNTED = (
     Quantity("forced_switches", "involuntary context switches per request", "count"),
     Quantity("read_write_calls", "read and write calls per request, without recv and send", "count"),
 )
-#: The quantities of a load of one server.
+#: The quantities that are compared for loads on one server.
 OF_LOADS = (
     Quantity("p50_us", "p50", "us", level=0.5),
     Quantity("p90_us", "p90", "us", level=0.9),
@@ -73,12 +73,12 @@ QUANTITIES = {
         Quantity(DISK, "room on the disk", "bytes"),
     )
 }
-#: CPU time of the request threads, where it is known apart from that of background threads.
+#: CPU time of the request threads, where it is known separately from the CPU time of background threads.
 RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
 
 
 class Reason(StrEnum):
-    """The reasons why a difference is not compared."""
+    """The reasons why a quantity was measured but is not compared."""
 
     WITHIN_FLOOR = "within the instrument's floor"
     NO_REFERENCE = "no reference target"
@@ -93,11 +93,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a difference is not compared, and the side that the reason concerns (empty: both).
+    """One reason why a quantity is not compared, and the side that the reason concerns (empty: both).
 
-    `amounts`, by reason: the percentile (0..100) to which a late generator kept up; seconds of a load that was never
-    steady; CPU microseconds of JIT compilation; the failed share; the control's relative change; or the number of
-    repeats with a tail that the machine made, and of all repeats. `causes`: (cause, its share or None) of such a tail.
+    `amounts`, by reason: the percentile (0..100) up to which a late generator kept up; the seconds of a load that was
+    never steady; the share of failed requests; the control's relative change; or the number of repeats in which the
+    machine made the tail, and of all repeats. `causes`: the machine's causes as (name, share of the tail or None).
     """
 
     reason: Reason
@@ -108,11 +108,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of a treatment divided by the baseline's: the ratio with its 95 % interval, and its direction.
+    """One quantity of a treatment divided by that of the baseline: the ratio with its 95 % interval, and its direction.
 
-    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is of loads of one server each,
-    since they contradict the shared schedule. `at_most`: sides within the instrument's floor. `at_least`: sides that
-    the generator limited. `sampled`: the interval covers the requests of one load, not the run-to-run variability.
+    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is from loads on one server each, as
+    they contradict the shared load. `at_most`: sides with an upper bound, within the instrument's floor. `at_least`:
+    sides that the generator limited. `sampled`: the interval covers one load's requests, no run-to-run variability.
     """
 
     quantity: Quantity
@@ -139,7 +139,7 @@ class Row:
 
     @property
     def decided(self) -> bool:
-        """Whether the treatment differs from the baseline, and the difference is not refused."""
+        """Whether the treatment differs from the baseline, and `refused` is empty."""
         return self.direction in (Direction.HIGHER, Direction.LOWER) and not self.refused
 
     @property
@@ -148,12 +148,12 @@ class Row:
 
     @property
     def better(self) -> bool:
-        """Whether the treatment differs from the baseline and is the better of both."""
+        """Whether the row is decided and the treatment is the better side."""
         return self.decided and (self.direction == Direction.LOWER) == self.quantity.lower_is_better
 
     @property
     def change(self) -> str:
-        """The relative change with its interval in words; only the bound nearer to 0 if a side's value is a bound."""
+        """The relative change with its interval as text, or only the bound nearer to 0 if a side's value is a bound."""
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
@@ -162,7 +162,7 @@ class Row:
 
     @property
     def pair(self) -> str:
-        """The names and values of treatment and baseline in words, a bound with `at most` or `at least`."""
+        """The names and values of treatment and baseline as text; a bound is marked by `at most` or `at least`."""
         parts = []
         for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
             bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
@@ -170,7 +170,7 @@ class Row:
         return " against ".join(parts)
 
     def as_json(self) -> dict[str, object]:
-        """Return the row as plain JSON values; what is not finite becomes null."""
+        """Return the row as plain JSON values; numbers that are not finite become null."""
         numbers = ("ratio", "low", "high", "baseline_value", "treatment_value")
         return {
             "quantity": self.quantity.name, "unit": self.quantity.unit,
@@ -183,7 +183,7 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return the value of a quantity in one load; NaN if the value is unknown or only a bound is known."""
+    """Return a percentile, or the CPU time per request, of one load; NaN if only a bound or nothing is known."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan
@@ -195,8 +195,8 @@ def welch(
 ) -> Row:
     """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
 
-    `a`, `b`: logarithms of the quantity; `level`: the share of wrong intervals; `blur`: the resolution of the
-    logarithms, added to half the width. With one run in a group the bounds are NaN.
+    `a`, `b`: logarithms of the quantity on baseline and treatment. `level`: the share of intervals that miss the truth.
+    `blur`: the resolution of the logarithms, added at both ends. With one run in a group the bounds are NaN.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -212,9 +212,9 @@ def welch(
 
 
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Return how many starts would tell a change from zero, or put it within `margin`; None if that is unknown.
+    """Return how many starts would show that a change differs from zero or is within `margin`; None if unknown.
 
-    `change`, `half`: the change of the logarithm in so many `starts`, and half the width of its interval.
+    `change`, `half`: the change of the logarithm measured in `starts` starts, and half the width of its interval.
     """
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):
@@ -223,13 +223,13 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
 
 
 def signed(share: float) -> str:
-    """Return a share with its sign in words: +3.10 %; a share that rounds to zero has no sign."""
+    """Return a share with its sign as text: +3.10 %; a share that rounds to zero has no sign."""
     text = words.percent(share)
     return f"+{text}" if share > 0 and text.strip("0. %\u00a0") else text
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative change in words: +41 % (+33 to +49), 5.9 times (5.6 to 6.2)."""
+    """Return a relative change as text: +41 % (+33 to +49), 5.9 times (5.6 to 6.2), or one bound if it is wide."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"
@@ -248,17 +248,17 @@ def changed(share: float, low: float, high: float) -> str:
 
 
 def at_least(share: float) -> str:
-    """Return a lower bound of a rise in words: at least 20.0 % higher, at least 12 times the baseline."""
+    """Return a lower bound of a rise as text: at least 20.0 % higher, at least 12 times the baseline."""
     times = f"{factor(1 + share)} the baseline" if share > FACTOR_FROM else f"{words.percent(share)} higher"
     return f"at least {times}"
 
 
 def factor(times: float) -> str:
-    """Return a ratio in words: 26 times."""
+    """Return a ratio as text: 26 times."""
     return f"{words.count(times)} times" if times >= 10 else f"{times:.2g} times"
 
 
 def absolute(quantity: Quantity, value: float) -> str:
-    """Return a value of a quantity in words, with its unit."""
+    """Return a value of a quantity as text, with its unit."""
     units = {"count": words.number, "rps": words.rate, "bytes": words.size}
     return units.get(quantity.unit, words.latency)(value)

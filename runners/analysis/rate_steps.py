@@ -1,8 +1,8 @@
 """Outcomes of rate steps under an objective: of each rate of a ladder, and of each short step of a knee search.
 
-A late generator or a stall makes responses slower, never faster. So what an undisturbed step would have read lies
-between the values that were read and the least that the disturbance allows. A load of many seconds is judged by the
-time outside of the machine's stalls, if at least half of the time is left.
+A late generator or a stall makes responses slower, never faster. So the latency of a step without disturbance lies
+between the recorded one and the lowest that the disturbance allows. A load of many seconds is judged by the time
+outside of the machine's stalls, if at least half of the load's time is left.
 """
 
 import math
@@ -34,8 +34,8 @@ class StepOutcome(StrEnum):
 
     MET = "met"
     MISSED = "missed"
-    GENERATOR = "generator"  # it missed, perhaps by its generator's lateness
-    STALLED = "stalled"  # it missed, perhaps by stalls of the machine
+    GENERATOR = "generator"  # it missed, perhaps only because the generator was late
+    STALLED = "stalled"  # it missed, perhaps only because the machine stalled
     INVALID = "invalid"  # no measurement at all
 
 
@@ -44,12 +44,12 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One rate step: its offered rate, percentiles as (level, us), and the achieved and lost shares of that rate.
+    """One rate step: its offered rate, percentiles as (level, us), and the shares of requests achieved and lost.
 
     A latency that is not known is infinite. `stalled`: share of the time in which a core stalled. `start`: number of
-    the server's fresh start. `best`: the step with the best values that a generator on time could have read; None if
-    the generator was on time. `calm_us`: percentiles outside of the machine's stalls, valid for a server with a
-    utilisation of at most `busy`: the queue of a busier one drains later.
+    the server's fresh start. `best`: the step with the best values that a generator on time could have recorded; None
+    if the generator was on time. `calm_us`: percentiles (level, us) outside of the machine's stalls, valid if the
+    server's utilisation is at most `busy`: a queue drains later on a busier server.
     """
 
     rps: float
@@ -66,12 +66,12 @@ class RateStep:
 
     @property
     def as_read(self) -> Self:
-        """The step with the generator's lateness counted as the server's."""
+        """The step as recorded: lateness of the generator counts as latency of the server."""
         return replace(self, best=None)
 
     @property
     def undisturbed(self) -> "RateStep":
-        """The step with its best values without lateness and stalls; a stall delays a request by at most its length."""
+        """The step with the best values possible without lateness and stalls, which delay by at most their length."""
         least = self.best or self
         if not self.stalled:
             return least
@@ -88,14 +88,14 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet it, MISSED if the best possible don't, else why: STALLED or GENERATOR."""
+        """Return MET if the values read meet the objective, MISSED if not even the best do, else what disturbed it."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
         return StepOutcome.STALLED if (self.best or self).excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
-        """Return a percentile (0..1) in us; if it was not kept the next higher one that was, or infinity."""
+        """Return a percentile (0..1) in us; if it was not recorded, the next higher recorded one, or infinity."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) of an objective's parts, cut at +-FURTHEST; above 0 it was missed."""
+        """Return the largest log(value / limit) of an objective's parts, cut at +-FURTHEST; above 0 means missed."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -120,7 +120,7 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One judged rate of a ladder or a search: the rate step, its outcome, and the load `step` that it is part of.
+    """One judged rate of a ladder or a search: the rate step, its outcome, and the load `step` that contains it.
 
     `late`: the step met the objective although the generator was late, so its latencies are upper bounds.
     """
@@ -139,7 +139,7 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether the step met or missed the objective, which says something of the server."""
+        """Whether the outcome says something about the server: the step met or missed the objective."""
         return self.outcome in DECIDED
 
 
@@ -159,7 +159,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
-    """Judge a short rate step, a `row` of a sweep, by the lateness of its own requests, or else of the whole load."""
+    """Judge a short rate step, one `row` of a sweep, by the lateness of its own requests if known, else of the load."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -190,7 +190,7 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step with percentiles of the time outside of stalls, or marked as stalled if too little is left."""
+    """Return the step with `calm_us` from outside of stalls; with `stalled` if it fell short or too little is left."""
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -209,7 +209,7 @@ def start_of(step: Step) -> int:
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with the best values possible on time: the values read, less the load's largest lateness."""
+    """Return the step with `best`, the values possible on time: those read minus the largest lateness of the load."""
     if kept_up(step) is not False:
         return rate_step
     lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")
@@ -220,13 +220,13 @@ def _on_time(rate_step: RateStep, step: Step) -> RateStep:
 
 
 def refused_share(step: Step) -> float:
-    """Return the share of the responses with an error status that the workload does not expect; 0 without responses."""
+    """Return the share of responses with an error status that the workload does not expect; 0 without responses."""
     completed = facts.number(step, "completed")
     return failures(step).refused / completed if completed > 0 else 0.0
 
 
 def served_rps(step: Step) -> float:
-    """Return the good responses per second: the achieved rate less the refused responses."""
+    """Return the good responses per second: the achieved rate without responses of an unexpected error status."""
     return facts.achieved_rps(step) * (1 - refused_share(step))
 
 

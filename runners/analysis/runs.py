@@ -2,9 +2,9 @@
 
 Runs should differ in the setting alone (see `differing`). With two or more runs on each side, intervals follow from the
 run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run on a side, they cover the
-sampling of requests alone, and there is no verdict. A percentile is refused if the only load of a side never became
-steady or ended with JIT compilation unfinished, and if the machine or a late generator made it in more than half of the
-loads of a side.
+sampling of requests alone, and there is no verdict. A percentile is not compared if a side's only load never became
+steady or ended with JIT compilation unfinished. Nor is it compared if, in more than half of the loads of a side, the
+machine or a late generator made it and not the server.
 """
 
 import math
@@ -45,14 +45,14 @@ def _unsteady(side: Side) -> Refusal | None:
 
 
 def _late(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile to which the generator did not keep up in more than half of the loads."""
+    """Refuse a percentile (0..1) if in more than half of the loads the generator kept up only to a lower percentile."""
     name, steps = side
     kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
     return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
 
 
 def _machine(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile that the machine made in more than half of the loads."""
+    """Refuse a percentile (0..1) if in more than half of the loads the machine made it, not the server (see `made`)."""
     name, steps = side
     causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
     if 2 * len(causes_of) <= len(steps):
@@ -63,7 +63,7 @@ def _machine(level: float, side: Side) -> Refusal | None:
     return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
 
 
-#: Fields of a manifest that may change a figure. A field that one side did not record is not compared.
+#: Fields of a manifest that may change a figure. A field is compared only if both sides recorded it.
 MACHINE_KEYS = (
     "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
     "transparent_huge_pages",
@@ -115,7 +115,7 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return (workload, side A, side B) of unprofiled loads with equal settings, or each side's only setting."""
+    """Return (workload, side A, side B) of unprofiled loads of the same setting, or of each side's only setting."""
     left, right = _loads(a), _loads(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
@@ -130,7 +130,7 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    """Return, for each (setting, workload), the unprofiled loads with quotable latencies or with too many failures."""
+    """Return, for each (setting, workload), the unprofiled loads with valid latencies or with too many failures."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
     evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))

@@ -1,11 +1,11 @@
 """The steady state of a step, and changes of level in a history of figures.
 
 A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
-Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the time on after which
-every stretch has the median of the step's second half, within the noise or 2 %, without a trend (E. Barrett and others,
-2017, OOPSLA; H. B. Mann, 1945, Econometrica 13). A history is split where the ranks of both sides differ most, if a
-shuffled history rarely splits as well (D. S. Matteson, N. A. James, 2014, JASA 109); a slow drift shows as several
-small changes.
+Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the time on after which every
+stretch has the same median as the step's second half, within the noise or 2 %, and no trend (E. Barrett and others,
+2017, OOPSLA; trend test: H. B. Mann, 1945, Econometrica 13). A history is split where the ranks before and after differ
+most, if shuffled histories rarely split as well (permutation test: D. S. Matteson, N. A. James, 2014, JASA 109); a slow
+drift shows as several small changes.
 """
 
 import math
@@ -35,9 +35,9 @@ JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """The steadiness of a step: whether it is `steady` (None: too few seconds), by the medians of so many `seconds`.
+    """Whether a step is `steady` (None: too few seconds), by the median latency of each of its `seconds` whole seconds.
 
-    `drift`: relative change of the median on its Theil-Sen line; `changing`: signals that changed in the second half.
+    `drift`: relative change of the median on a robust (Theil-Sen) line. `changing`: signals that were not steady.
     """
 
     steady: bool | None
@@ -47,7 +47,7 @@ class Steadiness:
 
 
 def steadiness(step: Step) -> Steadiness:
-    """Return whether a step is steady, by the medians, counts and JIT compilation of its whole seconds."""
+    """Return whether a step is steady, by median latency, responses and JIT compilation in each whole second."""
     seconds = facts.per_second(step)
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
@@ -64,7 +64,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
-    """Return, for each recorded signal, its value in every second and the least change that matters."""
+    """Return, for each recorded signal, its value in each second and the least change of the signal that matters."""
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
@@ -77,7 +77,7 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
 
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
-    """Return the indices at which the level changes; `least`: the smallest change that matters."""
+    """Return the indices at which the level of a series changes; `least`: the smallest change that matters."""
     count, noise = len(values), _noise(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
     cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
@@ -85,14 +85,14 @@ def change_points(values: Floats, least: float = 0.0) -> list[int]:
 
 
 def _noise(values: Floats, least: float) -> float:
-    """Return the standard deviation of the values, by differences of neighbours; at least half of `least`."""
+    """Return the standard deviation of the noise, from differences of neighbouring values; at least half of `least`."""
     steps = np.abs(np.diff(values))
     sigma = MAD_TO_SIGMA * float(np.median(steps)) / math.sqrt(2) if len(steps) else 0.0
     return max(sigma, least / 2, 1e-9)
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which on each stretch, short spikes aside, has the median of the second half."""
+    """Return the index from which on each stretch, except short spikes, has the median of the values' second half."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -120,7 +120,7 @@ def not_warm(step: Step) -> bool:
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
+    """Return how many cores the JIT compiler used in the step's last second; None if no sample of it was taken."""
     activity = step.frames["activity"]
     jit = activity[activity["kind"] == "jit"]
     ends_s = jit["t_s"] + jit["length_s"]
@@ -138,7 +138,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level before the run at `index`: medians before and after, and their ratio (95 % interval)."""
+    """A change of level from the run at `index` on: medians before and after, and their ratio with 95 % interval."""
 
     index: int
     before: float
@@ -149,10 +149,10 @@ class Change:
 
 
 def changes(values: Sequence[float] | Floats) -> list[Change]:
-    """Return the change points of a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
+    """Return the changes of level in a series of positive figures, in order; none with fewer than `FEWEST_RUNS`.
 
-    A series whose level never changed gets a change point with the probability CHANGE_LEVEL. The interval of a ratio is
-    that of the percentile bootstrap.
+    A series whose level never changed still gets a change, by chance, with probability CHANGE_LEVEL. The interval of a
+    ratio is by the percentile bootstrap.
     """
     logs = np.log(np.asarray(values, dtype=float))
     if not np.isfinite(logs).all():
@@ -182,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None."""
+    """Return the 95 % prediction interval of a series' next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -194,7 +194,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
 
 
 def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
-    """Return the index at which the ranks of both parts differ most, and the p-value of that split by permutations."""
+    """Return the index of the split whose parts differ most in ranks, and the p-value of this split by permutations."""
     count = len(level)
     if count < FEWEST_RUNS or np.ptp(level) == 0:
         return None, 1.0
@@ -206,7 +206,7 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """Return by how much each split of each row lowers the sum of squares; splits with too few runs are left out."""
+    """Return by how much a split lowers the sum of squares, [row, split]; splits with too few runs are left out."""
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
@@ -215,7 +215,7 @@ def _gains(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """The median of one sentinel, and the usual range (None if not known) by a number `earlier` of earlier runs."""
+    """The median of a sentinel (a fixed small load), and its usual range (None: unknown) by `earlier` earlier runs."""
 
     p50_us: float | None
     usual_us: tuple[float, float] | None
@@ -246,12 +246,12 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel, by earlier medians (oldest first) since the last change of level."""
+    """Return the usual range of the next sentinel, by earlier medians (oldest first) after their last level change."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Return a sentinel with its usual range, by medians of earlier runs on the same class of machine, oldest first."""
+    """Return a sentinel with its usual range; `earlier_us`: medians of earlier runs on like machines, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

@@ -1,9 +1,9 @@
-"""The causes of a tail, by how their events overlap with latency spikes, tested against chance (docs/0010).
+"""The causes of a tail, by how their events overlap with latency spikes (docs/0010-tail-attribution.md).
 
-Chance is the credit of the same events shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of
-Spatial Point Patterns*, section 7). p-values are corrected for several causes (S. Holm, 1979, Scand. J. Stat. 6), and
-the credit by chance is taken off (W. S. Abbott, 1925, J. Econ. Entomology 18). A cause that stops all responses needs
-no test if half of its long stops left a spike.
+A cause's credit is the part of the spikes that its events can explain. The credit by chance is what the same events get
+if shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of Spatial Point Patterns*, section 7). It
+is subtracted (W. S. Abbott, 1925, J. Econ. Entomology 18). p-values are corrected for several causes (S. Holm, 1979,
+Scand. J. Stat. 6). A cause that stops all responses needs no test if half of its long stops left a spike.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from runners.analysis.intervals import Bounded, Floats
 from runners.analysis.latency_spikes import Cause, Tail
 from runners.readers.run import Step, once_a_step
 
-#: A cause that is credited with less of the tail than this is not worth a sentence.
+#: Reports do not mention a cause that explains less than this share of the tail.
 LEAST_SHARE = 0.005
 TOLERANCE_S = 0.05
 LEAST_CREDIT = 0.25
@@ -26,7 +26,7 @@ LEVEL = 0.05
 SHIFTS = 499
 AT_ONCE = 1 << 16  # events times offsets in one pass: as many as a core's cache holds
 LEAST_TRACED = 0.5
-#: A stop moves the p99 of a slice when it holds up more than a hundredth of its responses; with a margin.
+#: A stop moves the p99 of a slice if it holds up more than a hundredth of the slice's responses. This is twice as much.
 VISIBLE_PART = 0.02
 RESAMPLES = 1000
 FEWEST_SPIKES = 5
@@ -34,7 +34,7 @@ FEWEST_SPIKES = 5
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, its share of the excess beyond that by chance, the p-value, and whether it is believed (`named`)."""
+    """A cause, the share of the excess it explains beyond chance, the p-value, and whether it is accepted (`named`)."""
 
     cause: Cause
     share: Bounded
@@ -51,7 +51,7 @@ class Attribution:
 
     @property
     def named(self) -> tuple[Share, ...]:
-        """The causes that are believed, those that explain most first."""
+        """The shares of the named causes, largest first."""
         believed = [share for share in self.shares if share.named]
         return tuple(sorted(believed, key=lambda share: (-share.share.value, share.cause.name)))
 
@@ -63,7 +63,7 @@ class Attribution:
 
 @once_a_step
 def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a step's tail; None if its latencies may not be quoted or have too few slices."""
+    """Return the causes of a step's tail; None if the step's latencies are not valid or cover too few slices."""
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])
@@ -89,7 +89,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return the part (0..1) of each spike that a cause explains if its events are shifted: array (offsets, spikes)."""
+    """Return the part (0..1) of each spike that a cause explains if its events are shifted: array [offset, spike]."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)
@@ -119,7 +119,7 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
-    """Return the p-value of the observed credit, and the share of the whole excess credited to shifted events."""
+    """Return the p-value of the observed credit, and the mean share of the whole excess credited to shifted events."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(credit @ excess)
@@ -129,7 +129,7 @@ def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[flo
 
 
 def _left_spikes(tail: Tail, cause: Cause) -> bool:
-    """Return whether enough of the stops that are long enough to be seen lie in a spike; False without such stops."""
+    """Return whether at least LEAST_TRACED of a cause's visibly long stops end in a spike; False without such stops."""
     least_ms = tail.threshold_us / 1000 + VISIBLE_PART * tail.slice_s * 1000
     inside = (cause.begin_s >= 0) & (cause.end_s <= tail.length_s)
     ends_s = cause.end_s[inside & (cause.capacity_ms >= least_ms)].tolist()
@@ -138,14 +138,14 @@ def _left_spikes(tail: Tail, cause: Cause) -> bool:
 
 
 def _holm(tested: dict[str, float]) -> set[str]:
-    """Return the causes that are significant by Holm's method, given their p-values."""
+    """Return the causes whose p-values are significant after Holm's correction for several tests."""
     ranked = sorted(tested, key=lambda name: tested[name])
     failed = (rank for rank, name in enumerate(ranked) if tested[name] > LEVEL / (len(ranked) - rank))
     return set(ranked[: next(failed, len(ranked))])
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return the credits of the named causes, scaled to at most 1 in each spike; stops are credited first."""
+    """Return the credits of named causes, scaled to sum to at most 1 in each spike; causes in `stops` come first."""
     final: dict[str, Floats] = {}
     room: Floats | float = 1.0
     for group in (named & stops, named - stops):
@@ -157,7 +157,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Return a cause's share of the whole excess, bounded by a bootstrap of spikes (B. Efron, 1979, Ann. Stat. 7)."""
+    """Return a cause's share of the excess, its interval by a bootstrap of spikes (B. Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -180,9 +180,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float) -> dict[str, float] | None:
-    """Return the machine's causes of a percentile (0..1) and their shares of the tail; None unless the machine made it.
+    """Return the machine's causes with their shares of the tail if the machine made a percentile (0..1), else None.
 
-    The machine made it if it lies above the threshold of spikes and these causes explain half of the excess.
+    The machine made it if it lies above the threshold of spikes and the machine's causes explain half of the excess.
     """
     value, seen = facts.quoted(step, level), attribution(step)
     if value is None or seen is None or not value.value > seen.tail.threshold_us:

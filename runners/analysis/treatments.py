@@ -1,9 +1,9 @@
 """Effects of treatments that were interleaved over several fresh starts (docs/method.md).
 
 The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
-The residual's variance is pooled over all treatments, and at least that between blocks of requests within a start
-(grouped jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett, 1955, JASA 50;
-`scipy.stats.dunnett` has no blocks). The control, the baseline's second process, is none of these treatments.
+The residual's variance is pooled over all treatments. An effect's variance is at least what blocks of requests within a
+start show (grouped jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett,
+1955, JASA 50; `scipy.stats.dunnett` has no blocks); the control, the baseline's second process, takes no part in this.
 """
 
 import math
@@ -29,13 +29,13 @@ FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Logarithms of a quantity in one start: `logs[i]` of treatment i, `left_out[b, i]` without block b of requests."""
+    """Logarithms of a quantity in one start: `logs[i]` of treatment i, `left_out[b, i]` without requests of block b."""
 
     logs: Floats
     left_out: Floats
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of the log ratio of two treatments (indices), by the grouped jackknife; or NaN."""
+        """Return the variance of the log ratio of two treatments by the grouped jackknife; NaN with too few blocks."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -65,9 +65,9 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of them.
+    """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of requests.
 
-    A request that did not complete counts as slower than all that did: a percentile that falls on it is infinite.
+    A request that did not complete counts as slower than all others: a percentile that falls on it is infinite.
     """
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
@@ -100,7 +100,7 @@ def _log_at(ordered: Floats, index: int) -> float:
 
 @cache
 def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
-    """Return Dunnett's two-sided critical value for a number of `treatments` whose effects have one `correlation`."""
+    """Return Dunnett's two-sided critical value for `treatments` effects, any two of which have this `correlation`."""
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
     shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
@@ -132,9 +132,9 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments` names the columns of the starts; a treatment without a part in a start is NaN. `margin`: the relative
-    change that would matter. `most_starts`: the most starts of a comparison that may end after any of them (see
-    nominal_levels), else 0. Raises ValueError if no start is usable.
+    `treatments`: names in the order of `Start.logs`, where a treatment that is not part of the start is NaN. `margin`:
+    the relative change that would matter. `most_starts`: the largest number of starts if the comparison may end after
+    each of them (see nominal_levels), else 0. Raises ValueError if no start is usable.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -176,9 +176,9 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects of a shared schedule; an effect that contradicts its `solo` estimate is replaced by that.
+    """Return the effects from a shared load, each replaced by its `solo` effect if the two contradict each other.
 
-    Servers that share a core pull each other's response times together. Both estimates are taken for independent.
+    Servers that share a core make each other's response times more alike. Both effects are taken for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
@@ -193,7 +193,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return least-squares effects of treatments, their covariance for residual variance 1, and that variance."""
+    """Return treatments' least-squares effects, their covariance for residual variance 1, and the residual variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -208,7 +208,7 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
 
 
 def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
-    """Return the least correlation of two effects, which makes the critical value largest (Slepian's inequality)."""
+    """Return the least correlation of any two effects: it makes the critical value largest (Slepian's inequality)."""
     places = [there.index(index) for index in others]
     correlations = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
     return round(max(0.0, min(correlations, default=0.5)), 6)
@@ -232,18 +232,18 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the error rate of both sides spent after a share t of the starts: 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the two-sided error rate spent after a `share` t of the starts: 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
 @cache
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
-    """Return the two-sided significance level of each look at a sequential comparison, by its number of starts.
+    """Return, by number of starts, the significance level of each look at a comparison that may end after any look.
 
-    The error rate is spent by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983, Biometrika 70), over the
-    joint distribution of the looks (P. Armitage and others, 1969, JRSS A 132); each look takes Student's or Dunnett's
-    value at its level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, 3.3). Intervals at these levels
-    all hold at once. Starts are taken for independent and alike.
+    The looks share the two-sided error rate by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983,
+    Biometrika 70), over their joint distribution (P. Armitage and others, 1969, JRSS A 132). Each look takes Student's
+    or Dunnett's critical value at its level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, 3.3).
+    Intervals at these levels all hold at once. Starts are taken for independent and identically distributed.
     """
     levels, gone, before = dict[int, float](), 0.0, 0
     # the density of the sum of so many normal deviates, on a grid; of it, what crossed at a look is cut off
@@ -255,7 +255,7 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:
-            """Return the part of each node's cell that lies beyond the bound; fractions make the sum continuous."""
+            """Return the part of each grid cell that lies beyond the bound; fractions make the sum continuous."""
             return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))
 
         def excess(bound: float, density: Floats = density, due: float = due) -> float:

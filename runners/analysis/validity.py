@@ -1,9 +1,9 @@
-"""The aspects of a load that may be quoted, and the cause for which others may not.
+"""The aspects of a load that reports may quote as valid, and the cause for which they may not quote the others.
 
-If more than `MOST_FAILED` of the requests failed, only counts may be quoted. A load gets the first cause that holds,
-in the order of `Cause`. A late generator spoils the response times above the percentile that it kept up to: they are
-upper bounds of what a generator on time would have read, if requests are served in order (D. Lindley, 1952, Math.
-Proc. Cambridge Phil. Soc. 48). Errors in sweeps and shared schedules are judged by rate step and by server, not here.
+If more than `MOST_FAILED` of the requests failed, reports may quote only counts. A load gets the first cause that
+applies, in the order of `Cause`. If the generator was late, response times above the percentile up to which it kept up
+are only upper bounds of those with a generator on time, if requests are served in order (D. Lindley, 1952, Math. Proc.
+Cambridge Phil. Soc. 48). Errors in sweeps are judged by rate step, and in shared schedules by server, not here.
 """
 
 import enum
@@ -27,7 +27,7 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load that may be withheld; `RATE`: its throughput, also as a share of the offered rate."""
+    """The aspects of a load, each valid or not; `RATE`: the throughput, also as a share of the offered rate."""
 
     RATE = "rate"
     MEDIAN = "median"
@@ -36,9 +36,9 @@ class Aspect(enum.Enum):
 
 
 class Cause(enum.Enum):
-    """The causes for which a load may not be quoted, roughly in the order in which they are tested.
+    """The causes for which reports may not quote some aspects of a load, roughly in the order in which they are tested.
 
-    `HELD_UP`: it fell short, but half of its seconds kept the rate. `LATE`: it kept the rate, but requests left late.
+    `HELD_UP`: it fell short of its rate, but half of its seconds did not. `LATE`: it kept its rate, but sent late.
     """
 
     UNREADABLE = "unreadable"
@@ -62,17 +62,17 @@ _ENDED = {
     Ended.UNREADABLE: Cause.UNREADABLE, Ended.SKIPPED: Cause.SKIPPED, Ended.INTERRUPTED: Cause.INTERRUPTED,
     Ended.DIED: Cause.DEATH,
 }  # fmt: skip
-#: Causes by which more than MOST_FAILED of the requests failed, in the order in which they are tested.
+#: Ways in which more than MOST_FAILED of the requests failed, in the order in which they are tested.
 FAILED = (Cause.PROTOCOL, Cause.CONNECTION, Cause.TIME_OUT, Cause.REFUSED)
-#: Causes by which a load is not as it was planned, apart from the machine.
+#: Causes, other than the machine, for which a load is not as it was planned.
 NOT_AS_ASKED = (*FAILED, Cause.DEATH, Cause.SKIPPED, Cause.NO_RESPONSE, Cause.GENERATOR, Cause.SATURATION)
 _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
-#: Aspects that a load can't show for an offered rate that it did not achieve.
+#: Aspects that are not valid for an offered rate that the load did not achieve.
 _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
 def cause(step: Step) -> Cause | None:
-    """Return the cause for which an aspect of a step may not be quoted, or None. Steps of a sweep are not judged."""
+    """Return the cause for which some aspect of a step is not valid, or None; rate steps of a sweep are not judged."""
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
@@ -88,7 +88,7 @@ def cause(step: Step) -> Cause | None:
 
 
 def _failed(step: Step, most: float) -> Cause | None:
-    """Return the way in which requests failed if more than the share `most` of them did, else None."""
+    """Return the way in which requests failed if more than the share `most` of all requests failed, else None."""
     seen = failures(step)
     kinds = dict(zip(FAILED, (seen.protocol, seen.connection, seen.timed_out, seen.refused), strict=True))
     if seen.share > most:
@@ -131,7 +131,7 @@ def busy_elsewhere(step: Step) -> bool:
 
 
 def withheld(step: Step) -> frozenset[Aspect]:
-    """Return the aspects of a step that may not be quoted."""
+    """Return the aspects of a step that reports may not quote."""
     seen = cause(step)
     if seen is None:
         return frozenset()
@@ -149,14 +149,14 @@ def may_quote(step: Step, aspect: Aspect) -> bool:
 
 
 def may_quote_level(step: Step, level: float, kind: str) -> bool:
-    """Return whether a percentile (0..1) may be quoted; a late generator does not spoil service times."""
+    """Return whether reports may quote a percentile (0..1); service times stay valid if the generator was late."""
     if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
         return True
     return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))
 
 
 def only_late(step: Step) -> bool:
-    """Return whether a step achieved its offered rate, and only the generator speaks against its latencies."""
+    """Return whether a step achieved its offered rate, and only the generator's lateness invalidates its latencies."""
     return cause(step) in (Cause.LATE, Cause.GENERATOR) and not fell_short(step)
 
 
@@ -213,7 +213,7 @@ REMEDIES = {
 
 
 def why_not(step: Step) -> str:
-    """Return why a step may not be quoted, in words; empty if it may."""
+    """Return as text why reports may not quote some aspects of a step; empty if they may quote all."""
     seen = cause(step)
     if seen in FAILED:
         return _failed_text(step, seen)
@@ -234,13 +234,13 @@ def why_not(step: Step) -> str:
 
 
 def _achieved(step: Step) -> str:
-    """Return the achieved and the offered rate in words, in brackets; empty in a closed loop."""
+    """Return the achieved and the offered rate as text in brackets; empty in a closed loop."""
     offered = offered_rps(step)
     return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 
 
 def in_short(step: Step) -> str:
-    """Return in a word or two, for a table, why a step may not be quoted; empty if it may."""
+    """Return `why_not` in a word or two, for a table; empty if reports may quote all aspects of the step."""
     seen = cause(step)
     if seen in FAILED:
         return f"{words.percent(failures(step).share)} failed"
@@ -252,7 +252,7 @@ def in_short(step: Step) -> str:
 
 
 def disturbance(step: Step) -> str:
-    """Return in words what else the machine did during a load."""
+    """Return as text what else the machine did during a load."""
     (foreign_cores, steal_share), tries = counts.used_by_others(step), step.record.tries
     parts = [f"other processes kept {foreign_cores:.2f} cores busy"] if foreign_cores > FOREIGN_LIMIT_CORES else []
     parts += [f"the host took {words.percent(steal_share)} of the cores away"] if steal_share > STEAL_LIMIT else []
@@ -261,7 +261,7 @@ def disturbance(step: Step) -> str:
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
-    """Return in words how many requests failed, and how many of them by each kind."""
+    """Return as text how many requests failed, and how many of them in each way."""
     counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []
