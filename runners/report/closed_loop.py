@@ -98,7 +98,7 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 
 
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
-#: The stages whose curves are drawn, and the stages in their place where JDK 17 was absent.
+#: The stages whose curves are drawn, and the stages that are drawn instead if JDK 17 was absent.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
 NAMES = {

@@ -84,7 +84,7 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
-    """Return the fewest connections, the highest rate on them, and every generator's floor there."""
+    """Return the fewest connections, the highest rate on so many, and each generator's floor at this rate."""
     fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 
@@ -160,7 +160,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick is a straight line."""
+    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick climbs straight."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
