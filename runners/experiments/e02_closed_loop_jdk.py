@@ -16,7 +16,7 @@ from runners.results.answer import Asked
 
 #: The number of keys from which the published PUT and GET draw, and the number in the store when GET was repeated.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
-#: Many connections, since a response of a fill takes 44 ms; the JDK's server closes idle ones beyond 200.
+#: 100 connections: a response of a fill takes 44 ms, and the JDK closes idle ones beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
 #: Nodes that the report says it has set up: a virtual machine and two containers in it.
 NODES = 3
@@ -51,7 +51,7 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return a setting of report 2's server: the JDK's on files. Without `text`, it sends a response in one write."""
+    """Return a setting of report 2's server: the JDK's HTTP server on files. Not `text`: a response is one write."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 

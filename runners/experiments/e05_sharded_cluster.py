@@ -27,7 +27,7 @@ SLICES = sizes("05", "slices")
 PRICE = sizes("05", "price")
 #: How many treatments are up at once, with the baseline and its control (four JVMs); the change that matters.
 AT_ONCE, MARGIN = 2, 0.05
-#: Offered rates as shares of a closed loop's: with profiles (a lock profile costs much), and while a node is down.
+#: Offered rates as shares of a closed loop's: with profiles (low: a lock profile costs much), and with a node killed.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: Clusters that lose a node: sharded, then with copies of which two or all must respond. Each node is a process.

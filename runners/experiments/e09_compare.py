@@ -18,7 +18,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the block: `a`, `b`, a control (`a` again), an idle server. Raises PlanError if a parameter is wrong."""
+    """Return the block: `a`, `b`, control (`a` again), do-nothing server. Raises PlanError if a parameter is wrong."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")

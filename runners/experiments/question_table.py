@@ -20,7 +20,7 @@ Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "publ
 
 
 class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A row of the table: a question, its primary quantity, the change that matters, how narrow an interval must be."""
+    """A row of the table: a question, its primary quantity, the change that matters, a useful interval's width."""
 
     quantity: str
     margin: float
@@ -67,7 +67,7 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
-    """Return every question with the reference run's answer. Raises LabError if no experiment asks a question."""
+    """Return all questions with the answers of reference runs. Raises LabError if a question is in no experiment."""
     from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
 
     rows = []

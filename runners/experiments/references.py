@@ -54,7 +54,7 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a run as data/reference/<experiment>. Raises StoreError if it is not complete, or measured targets."""
+    """Archive a run and its report in data/reference/<experiment>. Raises StoreError if incomplete or on targets."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
@@ -86,7 +86,7 @@ def readme_findings(root: Path = REFERENCE) -> str:
 
 
 def _finding(number: str, plan: Experiment, root: Path) -> str:
-    """Return one experiment's part: question, answer, its first effect, a figure; empty if headline or result lack."""
+    """Return one experiment's part: question, answer, effect, figure; empty without a headline question or a result."""
     keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
     folder = RunFolder(root / number)
     if not keys or not plan.published or not folder.conclusions.exists():

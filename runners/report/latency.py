@@ -31,7 +31,7 @@ FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a spectrum: values in us over 1/(1-p), the number of samples, and how it is drawn."""
+    """One line of a spectrum: values in us by `x`, which is 1/(1-p); the number of samples, and how it is drawn."""
 
     label: str
     x: np.ndarray[Any, np.dtype[np.float64]]
@@ -358,14 +358,14 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
 
 #: A load and its run; the run's floors show which percentiles of the load the instrument may have made.
 Load = tuple[Step, Run]
-#: The percentiles for a figure's heading: it has the first one that the instrument made in no load.
+#: The percentiles for a figure's heading: it has the first that the instrument did not make in any load.
 HEADLINE_LEVELS = (0.99, 0.5)
 MOST_VALUES = 4  # of a heading
 ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, and each load's first of HEADLINE_LEVELS that is resolved in all loads."""
+    """Return a heading: workloads, rate, each load's p99; its median if a p99 is unresolved; else neither."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS

@@ -1,4 +1,4 @@
-"""The first screen of a report: what was measured on what, the answers that matter most, and what its words mean."""
+"""The first screen of a report: what was measured on which machine, the main answers, and definitions of terms."""
 
 import tomllib
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield sentences: the machine and how many verdicts of each kind; then main answers or, without any, knees."""
+    """Yield sentences: machine and counts of verdicts, then the main answers; without verdicts, the ladders' knees."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]

@@ -30,7 +30,7 @@ LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all. Raises OSError."""
+    """Write report.html, report.md and figures/ into the run folder, each file whole. Raises OSError if that fails."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None

@@ -54,7 +54,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 @contextmanager
 def lab_settings() -> Iterator[None]:
-    """Apply the lab's matplotlib settings while the body draws or saves, whatever a notebook has set."""
+    """Apply the lab's matplotlib settings in the body of a `with`, whatever settings a notebook has made."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")

@@ -160,7 +160,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick climbs straight."""
+    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick is a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))

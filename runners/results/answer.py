@@ -1,8 +1,8 @@
 """A question of an experiment and its answer: a verdict, the numbers behind it, and the steps that it rests on.
 
 A verdict is taken from an interval, never from a value alone: *yes* if the whole interval lies on the side that the
-question asks for, *no* if it lies on the other side or within what is too small to matter, *inconclusive* otherwise.
-Whoever plans loads imports this module, so it needs no statistics and no frames.
+question asks for, *no* if it lies on the other side or holds only differences too small to matter, else *inconclusive*.
+The planning of loads imports this module too, so this module imports neither statistics nor frames.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of_all(parts: Iterable[Verdict]) -> Verdict:
-        """Return NO if any part is NO, else INCONCLUSIVE if any is, else YES. Raises ValueError if there are none."""
+        """Return NO if a part is NO, else INCONCLUSIVE if one is, else YES. Raises ValueError if there is no part."""
         return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
 
     @staticmethod
     def of_any(parts: Iterable[Verdict]) -> Verdict:
-        """Return YES if any part is YES, else INCONCLUSIVE if any is, else NO. Raises ValueError if there are none."""
+        """Return YES if a part is YES, else INCONCLUSIVE if one is, else NO. Raises ValueError if there is no part."""
         return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
@@ -99,7 +99,7 @@ class Measure:
 
     @classmethod
     def of(cls, label: str, estimate: Bounded, unit: Unit) -> Measure:
-        """Return an estimate with its interval as a number of an answer."""
+        """Return an estimate as a measure with the estimate's interval."""
         return cls(label, estimate.value, unit, estimate.low, estimate.high)
 
     @classmethod
@@ -161,7 +161,7 @@ class Question(Struct, frozen=True):
 
     `claim`: a claim of the original report in translation, `line`: its line there, `claimed`: the verdict it amounts
     to. `yes`, `no`: a sentence for each verdict; `means`: the conclusion. `cores`: how many cores the server needs.
-    `headline`: README.md shows this question for its experiment, and the report puts it first for its author.
+    `headline`: README.md shows this question for its experiment, and the report's part for the author has it first.
     """
 
     key: str = ""
@@ -180,7 +180,7 @@ class Question(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question: verdict, evidence (measures or other typed results), and names of the steps behind.
+    """The answer to one question: verdict, evidence (measures or other typed results), and the steps it rests on.
 
     `count`: how many items of the kind `basis` the answer rests on. `needed`, `needed_count`: what would decide an
     inconclusive answer, and how much of it. `figure`: the anchor, in a report, of the figure that shows the evidence.

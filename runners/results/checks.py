@@ -159,7 +159,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether the slow responses that make the p99 fall into more than one second; else it shows one event."""
+    """Judge whether the slow responses that make the p99 fall into several seconds; else the p99 shows one event."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None

@@ -31,7 +31,7 @@ KEYS_ANCHOR = "keys"
 class Passed:
     """The numbers of requests that a setting's loaded node served itself (`local`) and passed on (`proxied`).
 
-    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times: of the busiest other node.
+    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times are the busiest peer's.
     """
 
     name: str
@@ -91,7 +91,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Seconds that threads waited per second of a step, for all locks and for the client's; `share`: the client's."""
+    """Seconds waited per second of a profiled step: for all locks, and for the client's lock (with its `share`)."""
 
     step: Step
     all_s: float
@@ -151,7 +151,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the ids as arrays of ASCII digits: a row per id, a column per digit; one array per length, or several."""
+    """Return the ids as arrays of ASCII digits: a row per id, a column per digit; each array has ids of one length."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -211,7 +211,7 @@ PASSED_ON = 1 - 1 / NODES
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on cost more CPU time? `blocks`: HTTP methods, by the names of blocks."""
+    """Answer: does a request that is passed on cost more CPU time? `blocks`: the HTTP method by block."""
     answers = []
     for comparison in results.comparisons:
         row = comparison.row(CPU, NEW) if comparison.name in blocks else None

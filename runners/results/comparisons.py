@@ -47,7 +47,7 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
 def _rows(
     results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
 ) -> Iterator[tuple[Comparison, Row]]:
-    """Yield (comparison, row) for a quantity, in the blocks named in `blocks` and for one `treatment`; None: in all."""
+    """Yield (comparison, row) of a quantity, in the blocks named in `blocks` and for `treatment`; None means all."""
     for comparison in results.comparisons:
         if blocks is None or comparison.name in blocks:
             yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
@@ -133,7 +133,7 @@ def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: t
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A quantity in which `count` of all `gaining` treatments are worse than the baseline; `worst`: the worst one."""
+    """A quantity in which `count` of the `gaining` treatments that gain are worse than the baseline; and the worst."""
 
     quantity: Quantity
     count: int

@@ -57,7 +57,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest rate that the published server achieved; `knee`: here, or None if even the closed loop is slower."""
+    """The highest rate that the published server achieved, and this run's knee: None if its closed loop is slower."""
 
     workload: str
     published_rps: float

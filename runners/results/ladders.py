@@ -30,7 +30,7 @@ class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
     `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee, if this rate is one. `other_steps`:
-    for a search, rate steps of other ladders of the server. `closed_loop`: its fastest one on as many connections.
+    for a search, steps of the server's other ladders. `closed_loop`: its fastest closed loop on as many connections.
     """
 
     name: str
@@ -206,7 +206,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return one ladder from its rate steps, as their metadata describe it."""
+    """Return the ladder of some rate steps, as the records of these steps describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None

@@ -47,7 +47,7 @@ class Judgement:
         return self.starts_needed * start_s / 60 if self.starts_needed and math.isfinite(start_s) else None
 
     def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        """Return the judgement as plain JSON values; a number that is not finite becomes null."""
         value, low, high = map(words.finite, (self.change.value, self.change.low, self.change.high))
         return {
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
@@ -64,7 +64,7 @@ class LoadJudgement:
     value: Bounded
 
     def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        """Return the judgement as plain JSON values; a number that is not finite becomes null."""
         value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
         return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
@@ -122,7 +122,7 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return the total number of starts at which the interval would end at the limit; None if unknown or too many."""
+    """Return how many starts in all would make the interval end at the limit; None if unknown or above MOST_TIMES."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:

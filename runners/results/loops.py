@@ -85,7 +85,7 @@ def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return a stage's loop on the fewest connections; None without any."""
+    """Return a stage's loop of this name on the fewest connections; None if there is none."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
