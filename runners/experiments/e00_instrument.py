@@ -22,7 +22,7 @@ CLOSED = "wrk"  # it knows no rate
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer rounds: it needs 10 s before each."""
+    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer: it needs 10 s before each load."""
 
     points: tuple[tuple[int, float], ...]
     rounds: int

@@ -25,7 +25,7 @@ CONNECTIONS = 64
 COMPARED = sizes("03", "compared")
 #: The sizes of closed loops on one connection and on many, in rounds of fresh starts; short sizes have none.
 LOOPS = sizes("03", "loops")
-#: The sizes of comparisons by slices of selectors and hand-over, with small and large values; short sizes have none.
+#: The sizes of the comparisons, by slices, of selectors and hand-over, with small and large values; not short ones.
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 SLICED_QUESTIONS = {"put": ("pool-rate", "selectors-rate"), "get": ("get-rate", "get-selectors")}

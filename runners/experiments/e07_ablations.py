@@ -78,7 +78,7 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: each switch, a shared response that breaks clients, a store with all, one with none."""
+    """Return the blocks: each switch, the shared response that breaks clients, and all switches on against none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)

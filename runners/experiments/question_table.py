@@ -20,7 +20,7 @@ Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "publ
 
 
 class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A row of the table: a question, its primary quantity, the change that matters, a useful interval's width."""
+    """A row of the table: a question, its primary quantity, the change that matters, a useful width of its interval."""
 
     quantity: str
     margin: float

@@ -54,7 +54,7 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a run and its report in data/reference/<experiment>. Raises StoreError if incomplete or on targets."""
+    """Archive a run and its report in data/reference. Raises StoreError if it is not complete or measured targets."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")

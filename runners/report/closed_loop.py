@@ -1,4 +1,4 @@
-"""Build the sections of closed loops: rates and curves by connections."""
+"""Build the sections on report 2's closed loops: latency curves, rates by connections, TCP counters, errors."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

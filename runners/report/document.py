@@ -57,7 +57,7 @@ class Document:
 
     @property
     def parts(self) -> tuple[Section, ...]:
-        """Every section with evidence, in order; it may be empty."""
+        """All sections of evidence, in order; some may be empty."""
         return (self.curves, *(question.shown for question in self.questions), *self.sections, *self.appendix)
 
     @property

@@ -58,7 +58,7 @@ def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate loads at one rate; if there is none, each ladder's quotable step at the highest rate; else None."""
+    """Tabulate loads at one rate; without any, each ladder's quotable step at the highest rate; None without these."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:

@@ -365,7 +365,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, each load's p99; its median if a p99 is unresolved; else neither."""
+    """Return a heading: workloads, rate, each load's p99 (its median if not all p99s are resolved, or no value)."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS

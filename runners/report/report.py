@@ -30,7 +30,7 @@ LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole. Raises OSError if that fails."""
+    """Write report.html, report.md and figures/ to the run folder, each file atomically. Raises OSError if it can't."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of at most KEPT_FIGURES figures to archive: README.md's first, whole comparisons last."""
+    """Return the anchors of up to KEPT_FIGURES figures to archive: README.md's first, those of all quantities last."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]

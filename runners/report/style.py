@@ -301,7 +301,7 @@ def axis_count(value: float, _place: float = 0) -> str:
 
 
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
-    """Make y a logarithmic latency axis, `low_us` to `high_us` and some room; ticks at 1, 2 and 5 for few decades."""
+    """Make y a logarithmic latency axis, `low_us` to `high_us` with room; over few decades, ticks at 1, 2, 5."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set(yscale="log", ylim=(low, high))
     subs = (1.0, 2.0, 5.0) if math.log10(high / low) < 3.8 else (1.0,)
@@ -335,7 +335,7 @@ def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
     """Draw the floor's percentiles across a plot of latency in us; return the legend's entry, None without a floor.
 
-    Set the limits of the y axis before: they stay, and a line beyond them is left out. If the floor was taken at the
+    Set the limits of the y axis before: they stay, and a line beyond them is omitted. If the floor was taken at the
     rate and connections of a load, the area below the floor's median is shaded; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]

@@ -31,7 +31,7 @@ KEYS_ANCHOR = "keys"
 class Passed:
     """The numbers of requests that a setting's loaded node served itself (`local`) and passed on (`proxied`).
 
-    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times are the busiest peer's.
+    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times: of the busiest peer.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the counts of one setting's steps, from the status of the loaded node; None if it has no counts."""
+    """Return the counts of requests in a setting's steps, by the loaded node's status; None if that has no counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -191,7 +191,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of them."""
+    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of the keys."""
     loads = clusters(results.run)
     if not loads:
         return None

@@ -38,7 +38,7 @@ class Outage:
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
-        """Return the seconds `before` the kill, `after` the node's return, `between` both, or wholly `without` it."""
+        """Return the seconds `before` the kill, `after` the return, `between` both, or wholly `without` the node."""
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S

@@ -28,7 +28,7 @@ WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One closed loop without a profiler; `published`: the name of the published output that the loop repeats."""
+    """A closed loop without a profiler; `stage`: its setting; `published`: the name of the output that it repeats."""
 
     step: Step
     stage: str

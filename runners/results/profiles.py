@@ -113,7 +113,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return the changes of frames with at least LEAST_SHARE in a profile, largest first; `beyond`: significant."""
+    """Return the changes of frames with at least LEAST_SHARE in a profile, largest first; significant if `beyond`."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}

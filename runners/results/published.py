@@ -210,7 +210,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: do latencies published at the highest rates show the server? No if a rate was missed or a queue grew."""
+    """Answer: are latencies published at the highest rates the server's? No if a rate was missed or a queue grew."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were percentiles taken at the rate of their publication? No if their folder's index has another."""
+    """Answer: were the percentiles taken at the rate that they are published under? No if the index states another."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
