@@ -1,6 +1,7 @@
 """Plan a campaign: a YAML file of experiments or targets x settings x repeats becomes jobs in a randomised order.
 
-Every repeat is a block of all cells in random order (randomised complete blocks).
+A cell is a combination of target and settings. Each repeat measures all cells once, in random order, so that a drift of
+the machine favours none (randomised complete blocks).
 """
 
 import itertools
@@ -115,7 +116,7 @@ FORM = YamlForm(
 )  # fmt: skip
 
 
-#: Returns a job's content address and its planned seconds, from its kind, parameters and repeat. Raises PlanError.
+#: A function of a job's kind, parameters and repeat. It returns the job's content address and planned seconds.
 Appraise = Callable[[str, Mapping[str, Value], int], tuple[str, float]]
 
 
@@ -127,7 +128,7 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """Yield every combination of targets and settings, as repeats, name, kind and parameters. Raises PlanError."""
+        """Yield each cell as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
             for servers in self._servers(entry):
@@ -145,7 +146,7 @@ class CampaignFile:
         return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order of measurement; equal cells of two entries are one job."""
+        """Return the jobs in the order of measurement; cells of two entries that are equal become one job."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):
@@ -162,6 +163,6 @@ class CampaignFile:
 
 
 def read_campaign(path: Path) -> CampaignFile:
-    """Read a campaign. Raises PlanError that names file, line and key, and the remedy."""
+    """Read a campaign. Raises PlanError, with file, line, key and remedy, if the file is no valid campaign."""
     campaign, _ = FORM.read(path)
     return CampaignFile(path.resolve(), campaign)

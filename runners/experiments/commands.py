@@ -24,7 +24,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a load at one rate, after the same load on a server that does nothing. Raises PlanError."""
+    """Return a load at one rate, after the same load on the noop server. Raises PlanError if a parameter is wrong."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     return (FixedRate(
@@ -35,7 +35,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a knee search that fits into the run's minutes, or the shortest search if none fits. Raises PlanError."""
+    """Return a knee search that fits into `minutes`, else the shortest. Raises PlanError if a parameter is wrong."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))

@@ -1,4 +1,4 @@
-"""Validate the load generators: what each adds to latency, sees of a stall and costs."""
+"""Validate the load generators: how much latency each adds, how much of a stall it sees, how much CPU time it costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from runners.results.answer import Asked, Question
 
 GENERATORS = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 NOOP = Setting.of("noop")
-#: The warm-up, a closed loop that is not evaluated: afterwards the server's JIT compiler is done with this request.
+#: The warm-up: a closed loop that is not evaluated, after which the server's JIT compiler is done with this request.
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
-#: The server is frozen twice: in the middle of the load, and near its end until after the end.
+#: The server is frozen twice: in the middle of the load, and from shortly before its end until after it.
 STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
 CLOSED = "wrk"  # it knows no rate
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer rounds, as it needs 10 s before each."""
+    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer: it needs 10 s before each load."""
 
     points: tuple[tuple[int, float], ...]
     rounds: int

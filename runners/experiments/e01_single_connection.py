@@ -21,15 +21,15 @@ TARGET_KEYS = ("servers",)
 #: The sizes of the comparison of stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("01", "compared")
 MARGIN = 0.03
-#: The report's store, and a load that writes about as much as was published: 4.5 million PUTs, over two memtables.
+#: The report's store; a load of about as many PUTs as published (4.5 million, over two memtables); its seconds by size.
 STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
-#: Detours of the published server, each of which a setting adds alone, and our own store with a cache.
+#: Detours of the published server (a setting adds one of them), and the setting of the lab's own store with a cache.
 DETOURS = ("copied-values", "string-keys", "new-response")
 CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 
 
 def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
-    """Yield the further blocks of a workload (put or get) that are measured in the sizes published and full alone."""
+    """Yield the blocks of a workload (put or get) that only the sizes `published` and `full` have."""
     if size.name not in VOLUME_S:
         return
     workload, compared = PUT if name == "put" else GET, COMPARED[size.name]
@@ -54,7 +54,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks at one rate: PUT on an empty store and GET on a filled one, or all workloads of targets."""
+    """Return the blocks: at one rate, PUT on an empty store and GET on a filled one, or all workloads of targets."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):

@@ -1,4 +1,4 @@
-"""Reproduce report 2: the JDK's HTTP server in closed loop, and what its 44 ms are."""
+"""Reproduce report 2: the JDK's HTTP server in closed loop, and the cause of its response times of 44 ms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from runners.results.answer import Asked
 
 #: The number of keys from which the published PUT and GET draw, and the number in the store when GET was repeated.
 DRAWN_KEYS, HELD_KEYS = 10_000, 1_000
-#: Each response of a fill takes 44 ms, and the JDK's server closes idle connections beyond 200 (maxIdleConnections).
+#: 100 connections: a response takes 44 ms, and the JDK closes idle connections beyond 200 (maxIdleConnections).
 FILL_SHAPE = Shape(100, 1, 60.0, 0.0)
 #: Nodes that the report says it has set up: a virtual machine and two containers in it.
 NODES = 3
 NODELAY, DELAY = "-Dsun.net.httpserver.nodelay=true", "-Dsun.net.httpserver.nodelay=false"
 DISPATCHER, POOL = "dispatcher", "cached-pool"
-#: By size: seconds of a loop that was published, of one that was not, and numbers of connections.
+#: By size: the seconds of a loop that was published, the seconds of any other loop, and the numbers of connections.
 SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
     "full": (60.0, 60.0, (1, 2, 4)),
@@ -34,7 +34,7 @@ MARGIN, VALUE_BYTES = 0.1, 25
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A script's requests for `drawn` keys. The store must hold key1 to key<held>, and for `get-few` no other key."""
+    """A script that draws from `drawn` keys. The store must hold key1 to key<held>, and for `get-few` no other key."""
 
     name: str
     script: str
@@ -51,14 +51,14 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return the setting of report 2's server, the JDK's on files; without `text`, each response is one write."""
+    """Return report 2's server: the JDK's HTTP server on files. Unless `text`, each response is sent by one write."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Closed loops on one setting, in order on one store; `published`: the report's; `few`: on one connection only."""
+    """Closed loops on one setting, in order on one store; `published`: report 2 has them; `few`: on one connection."""
 
     title: str
     setting: Setting
@@ -78,7 +78,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return a block: each loop on each number of connections, on a filled store; one loop also with a profiler."""
+        """Return the block of a size: each loop on each number of connections, and `profiled` also with a profiler."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:

@@ -18,19 +18,19 @@ from runners.results.answer import Asked, Verdict, either
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
-#: The number of keys to draw from, by size; in the last two as published.
+#: The number of keys to draw from, by size; `published` and `full` draw from as many as the report did.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: The comparison on one connection.
+#: The sizes of the comparison on one connection: a request with the hand-over, and without.
 COMPARED = sizes("03", "compared")
-#: Closed loops on one connection and on many, in rounds of fresh starts; a short size has no time for them.
+#: The sizes of closed loops on one connection and on many, in rounds of fresh starts; short sizes have none.
 LOOPS = sizes("03", "loops")
-#: Selectors and hand-over by slices, with small values and large ones; a short size has no time for them.
+#: The sizes of the comparisons, by slices, of selectors and hand-over, with small and large values; not short ones.
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 SLICED_QUESTIONS = {"put": ("pool-rate", "selectors-rate"), "get": ("get-rate", "get-selectors")}
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
-#: Rates offered to a pool, as shares of its good responses in closed loop: one that it can serve, one that it can't.
+#: Rates offered to a pool, as shares of its closed loop's rate: one that it can serve, and one that it can't.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = ladders("03")
 
@@ -39,7 +39,7 @@ def _execution(name: str, *flags: str) -> Setting:
     return Setting(name, ENGINE, flags, all_cores=True)
 
 
-#: Ways to run a request: as in the report, the same without the hand-over, a hand-over that blocks no selector.
+#: Ways to run a request: as in the report, the same without a hand-over, and with a hand-over that blocks no selector.
 EXECUTIONS = {setting.name: setting for setting in (
     _execution("blocking-one", "--execution=blocking-pool", "--selectors=1"),
     _execution("blocking-many", "--execution=blocking-pool"),
@@ -76,7 +76,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops on a server with one selector, with a pool behind it and without, in rounds of starts."""
+    """Return closed loops on servers of one selector, with and without a pool behind it, in rounds of fresh starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -115,7 +115,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: hand-over, closed loops, hand-over by selectors, knees, overloaded pools, two generators."""
+    """Return the blocks: hand-over, closed loops, selectors by slices, knees, overloaded pools, two generators."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it
@@ -154,7 +154,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     return (hand_over, *loops, *slices, *knees, *overloads, by_wrk2)
 
 
-#: The parameter's value for the ways that a size has time for; the report's way is the first.
+#: The value of a parameter that stands for the ways that a size has time for; these ways, by size.
 FIT = "fit"
 _PUT = ("blocking-one", "blocking-many", "selector-one", "selector", "virtual")
 FITTING_PUT = {"smoke": _PUT, "quick": _PUT, "published": _PUT, "full": tuple(EXECUTIONS)}

@@ -18,21 +18,21 @@ from runners.results.answer import Asked
 
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
-#: Keys in the store and keys that GET asks for, by size: 3 GB in the last two, as published.
+#: By size, keys in the store and keys that GET asks for: as published (a store of 3 GB) in the last two sizes.
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 2_500_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_000}
-#: A cold server against a warm one, without a warm-up of the load: its first requests are what is compared.
+#: The sizes of the comparison of a cold server with a warm one: no warm-up, since the first requests are compared.
 COMPARED = sizes("04", "compared")
 LADDERS = ladders("04")
-#: Keys that a warm store holds before its load, 1.5 GB as published; in a short size only the keys of earlier loads.
+#: Keys written to a warm store before its load: 1.5 GB as published; short sizes have only the keys of earlier loads.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
-#: Offered rate of one connection, as a share of a closed loop, in which a request costs less: no thread has to be
-#: woken. At a half, the machine's stalls of the generator make a queue that takes long to work off; at 85 % (9 800/s,
-#: about the published rate) it was late for a minute, and no latency could be quoted.
+#: The offered rate on one connection, as a share of a closed loop's (where requests cost less, as no thread has to be
+#: woken). At a half, a stall of the generator leaves a queue that takes long to work off. At 85 % (9 800/s, about the
+#: published rate) the generator was late for a minute, and no latency could be quoted.
 SHARE = 0.33
 SHARES = {PUBLISHED: 0.5}
 COLD_AGAINST_WARM, COLD, MARGIN = "cold-against-warm", "cold", 0.03
-#: Offered to each server: so little that one whose code is still interpreted keeps up with it.
+#: The rate offered to each server: so low that a server whose code is still interpreted keeps up.
 COLD_RPS = 300.0
 
 
@@ -42,7 +42,7 @@ def _put(name: str, value_bytes: int, published: str | None = None, published_ra
     return Workload(name, script, published, rate, arguments=arguments, published_rates=published_rates)
 
 
-#: The first load of a server that was just started on an empty store, and the same again.
+#: The first load of a server that was just started on an empty store, and the same load on the warm server.
 PUT_COLD = _put("put-cold", LARGE_BYTES, "report-4/put-10000-cold")
 PUT_WARM = _put("put-warm", LARGE_BYTES, "report-4/put-10000-warm")
 PUT_LARGE = _put("put", LARGE_BYTES, published_rates=("report-4/put-10000-warm", "report-4/put-20000"))
@@ -63,7 +63,7 @@ def filled(workload: Workload, size: Size) -> Workload:
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """Return a comparison of a new server's first requests with a warm server's, at a rate that both keep up with."""
+    """Return a comparison of a new server's first requests with requests to a warm server, at the rate COLD_RPS."""
     compared, cold = COMPARED[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COLD_AGAINST_WARM, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold),
@@ -73,7 +73,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: loads cold and warm, a cold server against a warm, ladders around knees, two generators."""
+    """Return the blocks: a cold and a warm load, a cold server against a warm one, ladders around knees, and wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))

@@ -23,11 +23,11 @@ KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: cluster.PUBLISHED_KEYS, "ful
 LADDERS = ladders("05")
 LOADS = sizes("05", "loads")
 SLICES = sizes("05", "slices")
-#: One node and three by request, for the price of a request that is passed on; a short size has no time for it.
+#: The sizes of the comparison, by request, of one node with three: what passing a request on costs; not in short sizes.
 PRICE = sizes("05", "price")
-#: Two treatments are up with the baseline and its control, four JVMs.
+#: How many treatments are up at once, with the baseline and its control (four JVMs); the change that matters.
 AT_ONCE, MARGIN = 2, 0.05
-#: Offered rates as shares of a closed loop: of profiled loads, low since a lock profile costs much; and of two nodes.
+#: Offered rates as shares of a closed loop's: with profiles (low: a lock profile costs much), and with a node killed.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
 COPIES = {"smoke": ("2of3",), "quick": ("2of3", "3of3"), PUBLISHED: ("2of3", "3of3"), "full": ("2of3", "3of3")}
 #: Clusters that lose a node: sharded, then with copies of which two or all must respond. Each node is a process.
@@ -43,7 +43,7 @@ DIES_AT, RETURNS_AT = 0.25, 0.5  # shares of the load, when the node is killed a
 
 
 def put() -> Workload:
-    """Return PUT of ids that count up, with small values."""
+    """Return PUT of small values to ascending ids."""
     outputs = columns("report-5", "put-ladder")
     return Workload("put", SCRIPTS / "put.lua", arguments=(str(VALUE_BYTES),), published_rates=outputs)
 
@@ -86,7 +86,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
 
 
 def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:
-    """Return two blocks: for `after` the knee and rates around it, one also profiled; for `before` the same rates."""
+    """Return two blocks: the knee of `after` and rates around it, one also profiled; and the same rates on `before`."""
     profile, published = listed(asked["profile"]), with_rates(workload.published_rates)
     plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", "alike"))
     size = SIZES[str(asked["size"])]

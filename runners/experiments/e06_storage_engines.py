@@ -13,7 +13,7 @@ from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.results.answer import Asked, Verdict, either
 
 VALUE_BYTES = 1_200
-#: Keys of the store, by size: with their values 1 GiB in the full one.
+#: The number of keys in the store, by size: in `full`, keys and values take 1 GiB.
 KEYS = {"smoke": 2_000, "quick": 16_000, "published": 100_000, "full": 860_000}
 #: How often the fill writes each key again, so that there is something to merge and to drop.
 REWRITES = 2
@@ -24,7 +24,7 @@ LOADS = sizes("06", "loads")
 #: The sizes of the comparison of two stores by one schedule, and the relative difference of medians that matters.
 COMPARED = sizes("06", "compared")
 MARGIN = 0.03
-#: Stores that the quick size reads, after a fill, and stores that it writes to: no question is about the others.
+#: The stores that the quick size reads (after a fill), and those that it writes: no question is about further stores.
 READ = (REFERENCE_STORE, "lsm")
 WRITTEN = (*READ, "rocksdb-tuned", "leveldb", "files", "noop")
 #: Two stores whose profiles at one rate are compared.

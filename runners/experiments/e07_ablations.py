@@ -1,4 +1,4 @@
-"""Measure the authors' proposals for the LSM store, one switch at a time; the proposals for reads also together."""
+"""Measure what the authors proposed for the LSM store, one switch at a time; the proposals for reads also together."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ SENT = {
     "get-half": "GET of which every other key is absent",
     "get-hot": "GET of which nine in ten ask for a hundredth of the keys",
 }
-#: Relative changes that would matter, as the table of questions has them.
+#: By primary quantity, the relative change that would matter, as in questions.toml.
 MARGINS = {THROUGHPUT: 0.05, CPU: 0.03, UNDISTURBED: 0.1}
 COMPARED = sizes("07", "compared")
 SLICES = sizes("07", "slices")
@@ -42,7 +42,7 @@ def workload(name: str, size: str) -> Workload:
 
 
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A proposal in switches.toml; `gain`: the quantity it should improve; `levels`: flags, first the baseline's."""
+    """A proposal in switches.toml; `gain`: the quantity to improve; `levels`: flags by label, the baseline's first."""
 
     title: str
     what: str
@@ -71,14 +71,14 @@ FIT, FITTING = "fit", {
     "smoke": ("reads", "response"), "quick": ("reads", "wal", "response"), "published": tuple(SWITCHES),
     "full": tuple(SWITCHES),
 }  # fmt: skip
-#: A response object that all requests share: broken, so that it is shown and not compared.
+#: A setting whose requests share one response object, which breaks clients: so its responses are shown, not compared.
 SHARED_RESPONSE, RESPONSES = old_lsm("response-shared", {AS_PUBLISHED: "shared-response"}), 1_000
-#: Cache and memtable leave most of a heap of 128 MB free; with a flush at 64 MiB the collector made most of the tail.
+#: All switches on. Most of a heap of 128 MB stays free; with a flush at 64 MiB the collector made most of the tail.
 ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32 * MIB), FLUSH: str(16 * MIB)}
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: each switch, the shared response that breaks clients, the store with all switches and none."""
+    """Return the blocks: each switch, the shared response that breaks clients, and all switches on against none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)

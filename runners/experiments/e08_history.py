@@ -1,4 +1,4 @@
-"""Look at many runs together: trends by machine class, and where they changed their level."""
+"""Look at many runs together: trends of metrics by machine class, and the runs at which their level changed."""
 
 from runners.design.experiment import Experiment, Parameter
 from runners.results.answer import Asked, Question

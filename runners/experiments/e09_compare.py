@@ -18,7 +18,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return one block: both settings, a control (the first again), a server that does nothing. Raises PlanError."""
+    """Return the block: `a`, `b`, control (`a` again), do-nothing server. Raises PlanError if a parameter is wrong."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return the question whether the two treatments differ, for every quantity of loads."""
+    """Return one question for each quantity of loads: whether the two treatments differ in it."""
     from runners.analysis.quantities import OF_LOADS
     from runners.results.comparisons import DIFFERS, differs
 

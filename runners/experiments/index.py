@@ -9,7 +9,7 @@ from runners.readers.history import open_history
 from runners.report.tables import Markdown, Table
 from runners.storage.run_folder import REFERENCE, RUNS, RunFolder
 
-#: A longer run says more than a newer one.
+#: Selects the complete runs, the largest size first: a longer run says more than a newer one.
 _COMPLETE = """
 SELECT experiment, size, folder, strftime(started, '%Y-%m-%d') AS day
 FROM runs WHERE status = 'complete'

@@ -15,12 +15,12 @@ from runners.storage.run_folder import REFERENCE
 TABLE = Path(__file__).with_name("questions.toml")
 
 
-#: The kind of measurement that answers a question; the table's first lines describe them.
+#: The kinds of measurement that may answer a question; the first lines of questions.toml describe them.
 Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "published"]
 
 
 class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A row of the table: a question, its primary quantity, the margin that matters, a useful width of its interval."""
+    """A row of the table: a question, its primary quantity, the change that matters, a useful width of its interval."""
 
     quantity: str
     margin: float
@@ -29,13 +29,13 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def decides(self) -> "Criterion":
-        """The criterion alone, without key and texts of the question."""
+        """The criterion alone, without the question's key and texts."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
 
 @cache
 def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
-    """Return the rows of the table by experiment and key. Raises LabError for a table that can't be read."""
+    """Return the rows of the table by experiment and key. Raises LabError if the table can't be read."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, Criterion]])
     except (OSError, msgspec.MsgspecError) as error:
@@ -67,7 +67,7 @@ class TableRow(msgspec.Struct, frozen=True):
 
 
 def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRow, ...]:
-    """Return every question with the reference run's answer. Raises LabError for a question that no experiment asks."""
+    """Return all questions with the answers of reference runs. Raises LabError if a question is in no experiment."""
     from runners.experiments.registry import questions_of  # it loads the experiments, and they this module
 
     rows = []

@@ -54,7 +54,7 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a complete run as data/reference/<experiment>, with its report. Raises StoreError for any other run."""
+    """Archive a run and its report in data/reference. Raises StoreError if it is not complete or measured targets."""
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
@@ -81,12 +81,12 @@ BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
-    """Return README.md's part on reference results: for each report its headline question, the answer, a figure."""
+    """Return README.md's part on reference results: for each experiment a main question, its answer, and a figure."""
     return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 
 def _finding(number: str, plan: Experiment, root: Path) -> str:
-    """Return the line of one experiment with both sides of its comparison; empty without a headline or a result."""
+    """Return one experiment's part: question, answer, effect, figure; empty without a headline question or a result."""
     keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
     folder = RunFolder(root / number)
     if not keys or not plan.published or not folder.conclusions.exists():

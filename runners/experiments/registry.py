@@ -21,7 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {number: module.EXPERIMENT for number, modu
 
 
 def experiment(number: str) -> Experiment:
-    """Return the experiment of this number (`01` or `1`). Raises PlanError that lists the experiments."""
+    """Return the experiment of this number (`01` or `1`). Raises PlanError, which lists all, if there is none."""
     if (plan := EXPERIMENTS.get(number.zfill(2))) is None:
         known = ", ".join(f"{plan.number} ({plan.title})" for plan in EXPERIMENTS.values())
         raise PlanError(f"experiment {number!r}", "unknown", f"valid: {known}")
@@ -29,12 +29,12 @@ def experiment(number: str) -> Experiment:
 
 
 def plan_of(name: str) -> Experiment:
-    """Return the command or the experiment of this name. Raises PlanError that lists the experiments."""
+    """Return the command or experiment of this name. Raises PlanError, which lists experiments, if there is none."""
     return COMMANDS.get(name) or experiment(name)
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return an experiment's questions; its target_questions() for a run on several targets (`asked`), none for one."""
+    """Return an experiment's questions: for a run on several targets (in `asked`) target_questions(), on one none."""
     module = _MODULES.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)

@@ -33,6 +33,6 @@ def ladders(experiment: str) -> dict[str, AroundTheKnee]:
 
 
 def plan_for(asked: Mapping[str, Value], plans: Mapping[str, AroundTheKnee], **own: Any) -> AroundTheKnee:
-    """Return the plan of the size asked for, with the objective and connections asked for; `own`: its other fields."""
+    """Return the plan of the size in `asked`, with the objective and connections there; `own`: its other fields."""
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     return replace(plans[str(asked["size"])], objective=objective, connections=int(asked["connections"]), **own)

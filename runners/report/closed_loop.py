@@ -1,4 +1,4 @@
-"""Build the sections of closed loops: rates and curves by connections."""
+"""Build the sections on report 2's closed loops: latency curves, rates by connections, TCP counters, errors."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,7 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 
 
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
-#: The stages whose curves are drawn, and the stages in their place where JDK 17 was absent.
+#: The stages whose curves are drawn, and the stages that are drawn instead if JDK 17 was absent.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
 NAMES = {

@@ -90,7 +90,7 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences, without CPU time that background threads contradict."""
+    """Return a heading with at most three decided differences, but no CPU time that background threads contradict."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
@@ -139,7 +139,7 @@ def _is_main(comparison: Comparison, row: Row) -> bool:
 def table(comparison: Comparison, most: int = 99) -> Table:
     """Tabulate at most `most` quantities, a row for each: values, directions, control and reference target.
 
-    The leading quantity is first, then the main ones, then those with a decided difference.
+    The leading quantity is first, then the main quantities, then all others with a decided difference.
     """
     controls = {row.quantity.name: row for row in comparison.control}
     head = ["quantity", *map(facts.engine_name, (comparison.baseline, *comparison.treatments))]
@@ -175,7 +175,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
 
 
 def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the notes below the table, whose rows are the quantities that are `shown`."""
+    """Yield the notes below a table; `shown`: the quantities that are its rows."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"

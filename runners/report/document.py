@@ -26,7 +26,7 @@ CURVES = "curves"  # the anchor of the section with the first curves
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A question and its answer; the evidence is in `shown`, or at the anchor `elsewhere`; `marks`: failed checks."""
+    """A question, its answer and evidence (`shown`, or at the anchor `elsewhere`); `marks`: failed checks in words."""
 
     number: int
     answered: Answered
@@ -44,7 +44,7 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The parts of a report that hold its evidence, with the commands and notices that stand with them."""
+    """A report's sections with its evidence, the commands of servers and generators, and notices to readers."""
 
     run: Run
     conclusion: Conclusion
@@ -57,7 +57,7 @@ class Document:
 
     @property
     def parts(self) -> tuple[Section, ...]:
-        """Every section that shows something, in order."""
+        """All sections of evidence, in order; some may be empty."""
         return (self.curves, *(question.shown for question in self.questions), *self.sections, *self.appendix)
 
     @property
@@ -72,7 +72,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Unusual findings on the machine before the run, without BUSY if the machine was quiet during the loads."""
+        """Warnings on the machine from before the run; BUSY is left out if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -117,9 +117,9 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part for each question, and the sections in `pool` without the evidence that is in these parts now.
+    """Return a part for each question, and the sections of `pool` without the evidence that these parts took over.
 
-    A figure is in the first question that it answers. `shown_before`: the section above the questions, by figure.
+    A figure goes to the first question that it answers. `shown_before`: figures above the questions, and their section.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     first_at = dict[str, int]()  # the first question that a mark stands at
@@ -138,7 +138,7 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Move the figure or the tables at `anchor` to a new section at `place`; return this and the rest of `pool`."""
+    """Move the figure, or the section's tables, with `anchor` to a new section `place`; return it and the others."""
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if figures:

@@ -29,9 +29,9 @@ LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
 MOST_GRAPHS = 10
 CHANGING = "\u2020"  # behind the name of a load that never became steady
-#: Behind a percentile that the instrument may have made, and behind one of a load whose floor is not known.
+#: The mark after a percentile that the instrument may have made, and after a percentile of a load without a floor.
 UNRESOLVED, NO_FLOOR = "*", "\u2021"
-#: The notes on these marks below a table.
+#: The names in sections.toml of the notes that explain these marks below a table.
 MARKS = {UNRESOLVED: "within-floor", NO_FLOOR: "no-floor"}
 PROFILED = ", profiled"
 MOST_BARS = 14
@@ -52,13 +52,13 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the notes on the marks of percentiles in the cells of a table."""
+    """Return the notes that explain the marks after percentiles in the cells of a table."""
     cells = [cell for row in rows for cell in row]
     return [PROSE["loads"][note] for mark, note in MARKS.items() if any(cell.endswith(mark) for cell in cells)]
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate loads at one rate; without any, each ladder's step at the highest rate kept; None without both."""
+    """Tabulate loads at one rate; without any, each ladder's quotable step at the highest rate; None without these."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -101,7 +101,7 @@ def latency_section(results: Results) -> Section:
 
 
 def _by_rate(results: Results) -> Iterator[Picture]:
-    """Yield a picture per workload: the objective, and a spectrum per rate of the treatment that kept most rates."""
+    """Yield a picture per workload: the objective, and a spectrum per rate of the ladder with most quotable rates."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
     for workload, pairs in by_workload.items():
@@ -211,7 +211,7 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Join tables to one, whose first column holds their captions; return it in a list, which is empty without any."""
+    """Join tables of ladders into one with their captions as first column; return a list with it, or an empty list."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -223,7 +223,7 @@ def _together(of_ladders: Sequence[Table]) -> list[Table]:
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:
-    """Return the table of one workload: a column for the published output and for each engine's load."""
+    """Return the table of one workload: a column for the published output, and a column for each load in this run."""
     latencies = published.latencies
 
     def row(name: str, stated: str, unit: Callable[[float], str], own: Callable[[Step], float]) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar; CPU time is from `clean`, else the step's less the profiler's. None if unknown."""
+    """Return a profiled step's bar, or None; CPU time is `clean`'s, or the step's own without the profiler's share."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -1,8 +1,8 @@
 """Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
 
-Every graph is drawn from the stacks that a run keeps, by one script in a sandboxed frame, with a still picture. One
-differential flame graph hides frames that only the other profile has. So there are two: each has the shape of one
-profile, and is coloured by the other profile's shares of the same paths of calls.
+A graph is drawn from the stacks in a run folder, by a script in a sandboxed frame and as a still picture. A
+differential flame graph has the shape of one profile, and is coloured by the other profile's shares of the same call
+paths. It lacks frames that only the other profile has, so two are drawn: one with the shape of each profile.
 """
 
 import json
@@ -27,17 +27,17 @@ from runners.results.profiles import EVENT_NAMES, MUCH, Change, changes, own_sha
 ROW_PX, BAR_PX, LEAST_PX, MOST_PX = 16, 46, 180, 620
 SCALE = 100_000  # the width of the whole graph: places and widths in a page are whole numbers
 LEAST_SHARE = 0.001  # narrower frames are left out of a page
-#: The small SVG: the least share of a drawn frame; in its units, its width, a row's height and a letter's width.
+#: The still picture: the least share of a drawn frame; in SVG units, the width, a row's height and a letter's width.
 STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: The font of an SVG file outside a report.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
-#: A branch wider than TOWER is split if its parts of at least LEAST_TOWER hold nearly all (SPLITS) of it.
+#: Towers are the widest branches. One wider than TOWER is split if its parts of LEAST_TOWER or more are SPLITS of it.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 ALL = 0.995  # a category with this share of a tower is said to be all of it
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
 SAME = 0.03  # of the larger share: a smaller change has no colour
 TRUNK = "#eceff2"
-#: What a page in a frame may do: run its own script and style. It reaches neither the report nor the network.
+#: The security policy of a graph's page: it runs its own script and style, and reaches neither report nor network.
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 _LOCKS = re.compile(r"java[./]util[./]concurrent[./]locks|jdk[./]internal[./]misc")
 _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
@@ -45,7 +45,7 @@ _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
 @dataclass(slots=True)
 class Node:
-    """A path of calls: its shares of this and the `other` profile, its share by category, and the calls below it."""
+    """A path of calls: its share of this profile, of the `other` profile, and by category; and the calls below it."""
 
     name: str
     share: float = 0.0
@@ -70,7 +70,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return a tree of the calls in `stacks` and `other`, with each call's share of both; thread names are left out."""
+    """Return the tree of calls in `stacks` and `other`, with each path's share of each; thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -100,7 +100,7 @@ def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.
 
 @dataclass(frozen=True, slots=True)
 class FlameGraph:
-    """The profile of one event (cpu, alloc, lock) of a step; with `other`, coloured by how frames' shares differ."""
+    """A step's profile of one event (cpu, alloc, lock), coloured by category or by how shares differ from `other`'s."""
 
     step: Step
     event: str
@@ -124,7 +124,7 @@ class FlameGraph:
 
     @property
     def samples(self) -> int:
-        """The number of samples that were taken during the load; others in the recording are not drawn."""
+        """The number of samples that were taken during the load; the recording's other samples are not drawn."""
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
@@ -188,9 +188,9 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Node]:
-        """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (SPLITS).
+        """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (see SPLITS).
 
-        A branch is not split into frames of Java's locks: a wait bears the name of the lock's caller.
+        A branch is not split into frames of Java's locks, so that a wait has the name of the lock's caller.
         """
         root = tree(stacks_of(self.step, self.event))
         standing, branches = [root], list[Node]()
@@ -207,7 +207,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in one line: frame, share, and how much of that share its largest category has."""
+        """The widest towers in one line: frame, share, largest category, and that category's share."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])
@@ -224,13 +224,13 @@ class FlameGraph:
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the rows of one event in a step's frame `stacks`; no rows without such a profile."""
+    """Return the rows of one event in a step's frame `stacks`; no rows if the event was not profiled."""
     stacks = step.frames["stacks"]
     return stacks[stacks["event"] == event] if not stacks.empty else stacks
 
 
 def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
-    """Return the flame graph of one event of a profiled step. Raises ValueError that lists the profiled events."""
+    """Return the flame graph of one event of a profiled step. Raises ValueError if the event was not profiled."""
     if stacks_of(step, event).empty:
         there = ", ".join(graph.event for graph in flamegraphs(step)) or "none"
         raise ValueError(f"{step.name}: no {event} profile; profiled events here: {there}")
@@ -300,7 +300,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Compare the second step's profile with the first one's. Raises ValueError that names a step without a profile."""
+    """Compare the second step's profile of an event with the first's. Raises ValueError if a step has none."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

@@ -58,7 +58,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return the longer steps that met and missed the objective, else the closed loop that bounds the knee."""
+    """Return in words which longer steps confirm or bound a knee; if there are none, the closed loop that bounds it."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
@@ -96,7 +96,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
-#: The marker styles of rate steps, by the label of a legend.
+#: The marker styles of rate steps, by their labels in the legend.
 MARKS: dict[str, dict[str, Any]] = {
     "": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0},
 }  # fmt: skip
@@ -203,7 +203,7 @@ HEAD = (
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
     """Tabulate the ladders; a search and the ladder of fixed rates with the same title share a row.
 
-    `drawn`: names of searches whose knees a figure shows. If it has all of them, the table has no column of knees.
+    `drawn`: names of the searches whose knees a figure shows; if these are all searches, the table has no knees.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
@@ -231,14 +231,14 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
-    """Return the objective of the searches, or without searches of all ladders, in words; empty if they differ."""
+    """Return in words the one objective of all searches (without searches, of all ladders); empty if they differ."""
     searched = [ladder for ladder in ladders if ladder.search is not None]
     texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
     return texts.pop() if len(texts) == 1 else ""
 
 
 def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
-    """Return the row of a ladder; `fixed` is the ladder of fixed rates with the same title, or None."""
+    """Return the table row on a ladder; `fixed`: the ladder of fixed rates with the same title, or None."""
     judged = f"{tables.count(sum(point.counts for point in ladder.points))} of {tables.count(len(ladder.points))}"
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
@@ -250,7 +250,7 @@ def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
 
 
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
-    """Return the knee, what confirms or bounds it, the width of its interval, and what was missed just above."""
+    """Return four cells of a search: the knee, what confirms or bounds it, its interval's width, what steps missed."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
@@ -316,7 +316,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 def against_published(ladder: Ladder) -> Table | None:
     """Return a table with a row per published output and this run's step at the same rate; None without outputs.
 
-    The table's note names the published rates that were not offered here.
+    The table's note names the published rates that this run did not offer.
     """
     if ladder.base is None:
         return None
@@ -346,7 +346,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 
 def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:
-    """Return an output's cells: stated rate (and true rate if that differs), achieved rate, median or mean, and p99."""
+    """Return an output's cells: stated rate (and the true rate if it differs), achieved rate, median or mean, p99."""
     report, taken_rps = output.report, taken_at_rps(output)
     rate = tables.rate(rate_rps) + (f" (taken at {tables.rate(taken_rps)})" if taken_rps != rate_rps else "")
     median_us = report.latencies.at(0.5)

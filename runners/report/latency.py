@@ -31,7 +31,7 @@ FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a spectrum: values in us over 1/(1-p), the number of samples, and how it is drawn."""
+    """One line of a spectrum: values in us by `x`, which is 1/(1-p); the number of samples, and how it is drawn."""
 
     label: str
     x: np.ndarray[Any, np.dtype[np.float64]]
@@ -151,9 +151,9 @@ def spectrum(
 ) -> style.Picture:
     """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
 
-    A line turns faint after a tick where fewer than ten samples lie beyond; steps that are invalid or saturated have no
-    curve, and a floor of another rate or other connections is dotted. `service=False` leaves out service time;
-    `heading` says the result; `labels` names steps; `limits` are an objective's percentiles with limits in us.
+    Beyond a tick mark, a line is faint: fewer than ten samples lie there. Steps that are invalid or saturated have no
+    curve. The floor is dotted unless it has a load's rate and connections. `service=False` leaves out service time;
+    `heading` says the result; `labels`: names of steps; `limits`: (percentile, limit in us) of an objective.
     """
     lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
     drawn = [*([floor_curve] if floor_curve else []), *lines]
@@ -187,7 +187,7 @@ LINES = (("p50_us", "p50", 1.2, "-"), ("p99_us", "p99", 1.5, (0, (4, 1.2))), ("m
 COLUMNS = ["t_s", "end_s", *(name for name, *_ in LINES)]
 #: The colours of the lines across the panels, by what happened to the server.
 EVENT_COLOURS = {"killed": style.VERMILION, "started": style.ORANGE, "responds": style.GREEN}
-#: The colours of lanes, of a cause that is named and of any other, and the colour of latency spikes.
+#: The colours of the lane of a cause that explains spikes beyond chance, of any other cause's lane, and of spikes.
 NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # share of a column's width that its title may take; labels of the axis and the floor take the rest
@@ -198,7 +198,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latency per slice of `grid` (None: per second), or NaN: `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`."""
+    """Return a row per slice of `grid` (None: per second): `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us` (else NaN)."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -214,7 +214,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title: the causes of the tail; without `seen` the median and the highest of the per-second p99s."""
+    """Return a title: the causes of the tail in `seen`; if that is None, the median and the highest per-second p99."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)
@@ -237,8 +237,8 @@ def timeline(
 ) -> style.Picture:
     """Draw each load as a column of panels: latency with the floor, below it good and failed responses per second.
 
-    A single load without `marks` also gets its latency spikes, and a lane with the events of each cause. `marks`: by
-    step name, (seconds, word) of each event of the server, as a line across both panels.
+    A single load without `marks` also gets its latency spikes, and a lane with the events of each cause. `marks`: for
+    each step's name, the (seconds, word) of events of the server; an event is drawn as a line across both panels.
     """
     marks = marks or {}
     shown = []
@@ -356,16 +356,16 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
         text.set_fontweight("bold" if share.named else "normal")
 
 
-#: A load with its run, whose floors show which percentiles the instrument hides.
+#: A load and its run; the run's floors show which percentiles of the load the instrument may have made.
 Load = tuple[Step, Run]
-#: The percentiles for a figure's heading; the first that no floor hides is taken.
+#: The percentiles for a figure's heading: it has the first that the instrument did not make in any load.
 HEADLINE_LEVELS = (0.99, 0.5)
 MOST_VALUES = 4  # of a heading
 ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, each load's p99; medians if a floor hides a p99, none if it hides both."""
+    """Return a heading: workloads, rate, each load's p99 (its median if not all p99s are resolved, or no value)."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS

@@ -1,4 +1,4 @@
-"""Lay a figure out again for a page as narrow as a phone: panels below each other, the label of each row above it."""
+"""Lay a figure out again for a page as narrow as a phone: panels below each other, labels of rows above their rows."""
 
 import textwrap
 

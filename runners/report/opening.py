@@ -1,4 +1,4 @@
-"""The first screen of a report: what was measured on what, the answers that matter most, and what its words mean."""
+"""The first screen of a report: what was measured on which machine, the main answers, and definitions of terms."""
 
 import tomllib
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from runners.results.results import Results
 
 MOST_ANSWERS = 5
 
-#: What a treatment or a load of the lab is, by its name, where the name does not say it.
+#: Explanations of the lab's treatments and loads whose names do not explain themselves, by name.
 TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield sentences: counts of verdicts and the machine, then the main answers; without verdicts, ladders' knees."""
+    """Yield sentences: machine and counts of verdicts, then the main answers; without verdicts, the ladders' knees."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -83,7 +83,7 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of a run's treatments and loads that TREATMENTS explains; None for fewer than two."""
+    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it would have only one row."""
     names = {step.subject: step.subject for step in run.steps}
     names |= {step.workload: step.workload.upper() for step in run.steps}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)

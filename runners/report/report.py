@@ -21,16 +21,16 @@ from runners.results.conclusion import Conclusion
 from runners.storage.step_folder import replace_file
 
 LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
-#: The most figures that an archive keeps, flame graphs apart; report.html has all figures.
+#: The most figures that an archive keeps, flame graphs not counted; report.html has all figures.
 KEPT_FIGURES = 10
-#: By experiment, the figure that README.md shows, which a reference result keeps as PNG too.
+#: The figure of each experiment that README.md shows; an archived reference result has it as PNG too.
 IN_README = {"01": "spectrum-put"}
-#: Least shares of frames in report.html, tried in order until it is small enough; with 1 flame graphs are pictures.
+#: Least shares of drawn flame-graph frames, tried until report.html is small enough; with 1, graphs are still pictures.
 LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ into the run folder, each file whole or not at all. Raises OSError."""
+    """Write report.html, report.md and figures/ to the run folder, each file atomically. Raises OSError if it can't."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
@@ -48,9 +48,9 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return each figure's SVG for a wide and for a narrow page, by anchor; `figures` are left in the narrow layout.
+    """Return each figure's SVG for a wide and for a narrow page, by anchor; `figures` end up in the narrow layout.
 
-    `drawn`: the wide SVGs. The narrow SVG of a figure whose anchor is in `folded` is empty, to keep the page small.
+    `drawn`: the wide SVGs. If a figure's anchor is in `folded`, its narrow SVG is empty, to keep the page small.
     """
     narrow = {
         figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of KEPT_FIGURES figures to archive: README.md's figure first, WHOLE comparisons last."""
+    """Return the anchors of up to KEPT_FIGURES figures to archive: README.md's first, those of all quantities last."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
@@ -121,7 +121,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
-    """Return the report as HTML; above `limit_bytes` it leaves out narrow frames of flame graphs, and says so."""
+    """Return the report as HTML; to stay under `limit_bytes` it omits narrow frames of flame graphs, and says so."""
     page_template = environment().get_template("report.html.j2")
     folded = {figure.anchor for part in page.appendix for figure in part.figures}
     context = {**_context(page), "svg": in_page(page.figures, drawn, folded), "source": source}
@@ -134,7 +134,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(least_share: float) -> str:
-    """Return a sentence on what flame graphs leave out; empty if no more than usual."""
+    """Return a sentence on what flame graphs leave out; empty if that is no more than LEAST_SHARE."""
     if least_share == LEAST_SHARE:
         return ""
     if least_share == 1:
@@ -154,7 +154,7 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 
 def _context(page: Document) -> dict[str, Any]:
-    """Return the names that both templates use."""
+    """Return, by name, the values that both templates (HTML and Markdown) use."""
     run, conclusion = page.run, page.conclusion
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **run.manifest}, "when": tables.when,

@@ -119,7 +119,7 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Return in words, per workload, whether the knee of `store` is ahead of `against`, behind it or inconclusive."""
+    """Return in words, by workload, whether a store's knee is above that of `against`, below it, or inconclusive."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -133,7 +133,7 @@ def standing(store: Store, against: Store) -> str:
 
 
 def amplification(stores: Sequence[Store]) -> style.Picture:
-    """Draw write and space amplification of each store with files: bytes written per byte, disk bytes per live byte."""
+    """Draw amplification of each store with files: bytes written per byte given, and bytes on disk per live byte."""
     kept = [store for store in stores if store.on_disk]
     known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
@@ -163,7 +163,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Tabulate stores: gains in PUT and GET over the reference store, amplification, anonymous memory, verdict."""
+    """Tabulate stores: gains of the PUT and GET knees over the reference store, amplification, own memory, verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -199,7 +199,7 @@ def store_sections(run: Run) -> Iterator[Section]:
 
 @style.styled
 def history(trends: Sequence[Trend]) -> style.Picture:
-    """Draw a panel for each of MOST_PANELS trends, changed ones first: values by run, oldest first; levels as lines."""
+    """Draw at most MOST_PANELS trends, a panel each, trends that changed level first: dots are runs, lines levels."""
     shown = sorted(trends, key=lambda trend: (not trend.changes, -len(trend.frame)))[:MOST_PANELS]
     if not shown:
         return style.empty("nothing was measured twice yet")
@@ -274,6 +274,6 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
 
 def history_sections(run: Run) -> Iterator[Section]:
-    """Yield the section on trends if the run is of experiment 08, whose frames hold the history of other runs."""
+    """Yield the section on trends if the run is one of experiment 08: its frames hold the history of other runs."""
     if (trends := trends_of(run)) is not None:
         yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

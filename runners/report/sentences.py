@@ -1,7 +1,7 @@
 """Write every typed value of an answer in words. Nowhere else does an answer become English.
 
-`words_of` writes one piece of evidence, by its type; a type of an experiment's own registers its words with
-`words_of.register`.
+`words_of` writes one piece of evidence by the function for its type. An experiment that has evidence of another type
+registers a function for this type with `words_of.register`.
 """
 
 import math
@@ -71,7 +71,7 @@ def value_of(measure: Measure) -> str:
 
 @singledispatch
 def words_of(evidence: object) -> str:
-    """Return one piece of an answer's evidence in words. Raises TypeError for a type that has none."""
+    """Return one piece of an answer's evidence in words. Raises TypeError if no function is registered for its type."""
     raise TypeError(f"no words for {type(evidence).__name__}: register them with words_of.register")
 
 
@@ -224,7 +224,7 @@ def evidence_of(answer: Answer) -> str:
 
 
 def _says_all(difference: Difference) -> bool:
-    """Return whether a change or a refusal says all of a difference: it has no bound, spill-over or further row."""
+    """Return whether a difference is just a change, or a reason for not comparing: no bound, no other row."""
     row = difference.row
     bounded = row.spill_over or row.at_least or row.at_most
     more = difference.all_threads, difference.cpu, difference.alone
@@ -232,7 +232,7 @@ def _says_all(difference: Difference) -> bool:
 
 
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
-    """Return the changes of several treatments against one baseline; those that are not decided by name alone."""
+    """Return the changes of several treatments against one baseline; without a decided change, only their names."""
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
     same = f"the same within {words.given_share(differences[0].margin)}"
@@ -248,7 +248,7 @@ def _from_one_baseline(differences: Sequence[Difference]) -> str:
     return f"{label} {row.quantity.label}{_offered(differences[0], row)}, against {base}: {'; '.join(parts)}".lstrip()
 
 
-#: What would decide an inconclusive answer, what an answer rests on, and why a difference is not compared.
+#: Texts of answers.toml: what would decide an answer, what an answer rests on, and why a difference is not compared.
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(template("answers.toml"))
 
 
@@ -261,7 +261,7 @@ def needed_words(answer: Answer) -> str:
 
 
 def basis_words(answer: Answer) -> str:
-    """Return what an answer rests on: 6 fresh starts of each, 2 published outputs."""
+    """Return in words what an answer rests on, such as: 6 fresh starts of each; 2 published outputs."""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count))
     return words.several(answer.count, answer.basis.value) if answer.count else ""

@@ -1,4 +1,4 @@
-"""One look for every figure: colour-blind safe, readable in print, on a light card also on a dark page.
+"""One look for every figure: safe for colour-blind readers, readable in print, on a light card even on a dark page.
 
 Colours are those of Okabe and Ito (2008), "Color Universal Design"; what differs in colour also differs in line style
 or in place, so that a figure can be read in grey. Figures are drawn without pyplot: no global state, no window, and the
@@ -46,7 +46,7 @@ FURTHER = ("#882255", "#332288", "#999933", "#44AA99", "#5b5b5b", "#661100")
 _COLOURS: dict[str, dict[str, str]] = tomllib.loads(tables.template("colours.toml"))
 ENGINE_COLOURS = {name: colour for name, (_, colour) in ENGINES.items()} | _COLOURS["treatments"]
 
-#: Matplotlib reads these both when an artist is made and when it is saved.
+#: Settings of matplotlib, which reads them both when it makes an artist and when it saves a figure.
 RC = mpl.rc_params_from_file(Path(__file__).parent / "templates" / "lab.mplstyle", use_default_template=False)
 PNG_DPI, POINTS_AN_INCH = 144, 72
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
@@ -54,7 +54,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 @contextmanager
 def lab_settings() -> Iterator[None]:
-    """Apply the lab's matplotlib settings while the body draws or saves, whatever a notebook has set."""
+    """Apply the lab's matplotlib settings in the body of a `with`, whatever settings a notebook has made."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -63,7 +63,7 @@ def lab_settings() -> Iterator[None]:
         yield
 
 
-#: Decorates a function that draws or saves.
+#: A decorator for functions that draw or save figures: they run with the lab's settings.
 styled = lab_settings()
 
 HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bold"), 0.01
@@ -301,7 +301,7 @@ def axis_count(value: float, _place: float = 0) -> str:
 
 
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
-    """Make y a logarithmic latency axis, `low_us` to `high_us` and some room; ticks at 1, 2 and 5 for few decades."""
+    """Make y a logarithmic latency axis, `low_us` to `high_us` with room; over few decades, ticks at 1, 2, 5."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set(yscale="log", ylim=(low, high))
     subs = (1.0, 2.0, 5.0) if math.log10(high / low) < 3.8 else (1.0,)
@@ -325,7 +325,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
-    """Return a floor's label in a legend and its line: solid if a load that is drawn has its rate and connections."""
+    """Return a floor's legend label and line style: solid if a drawn load has the floor's rate and connections."""
     if any(instrument.taken_at(floor, load) for load in loads):
         return "instrument floor (noop)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
@@ -335,8 +335,8 @@ def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
     """Draw the floor's percentiles across a plot of latency in us; return the legend's entry, None without a floor.
 
-    Call it when the limits of the y axis are set: they are kept, and a line beyond them is left out. The area below the
-    median is shaded if the floor was taken at the rate and connections of a load; else the lines are dotted.
+    Set the limits of the y axis before: they stay, and a line beyond them is omitted. If the floor was taken at the
+    rate and connections of a load, the area below the floor's median is shaded; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:

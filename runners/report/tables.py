@@ -60,7 +60,7 @@ class Linked(str):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a head; the first column names the rows. If `numeric`, others are right-aligned. `note` is below."""
+    """A table whose first column names the rows; others are right-aligned if `numeric`. `note`: text below it."""
 
     caption: str
     head: tuple[str, ...]
@@ -169,7 +169,7 @@ def path(target: str) -> Markdown:
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return Markdown of a figure: an image, or if `kept` (None: all) lacks the anchor, a reference to report.html."""
+    """Return Markdown of a figure: its image, or a reference to report.html if `kept` (None: all) lacks its anchor."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')

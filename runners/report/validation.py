@@ -85,7 +85,7 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
-    """Return the fewest connections, the highest rate on them, and every generator's floor there."""
+    """Return the fewest connections, the highest rate on so many, and each generator's floor at this rate."""
     fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 

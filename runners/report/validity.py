@@ -16,14 +16,14 @@ from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
 MOST_NAMED = 3  # values of a failed check; one more than that is written too
-#: What a failed check says, and what follows from it.
+#: By check: the text that says what failed, and the text that says what follows.
 _FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
 
 
 def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
     """Return failed checks of one kind in a sentence: what failed, where, and what follows.
 
-    `places`: names of loads in place of all places and values.
+    `places`: names of loads to write instead of the checks' places and values.
     """
     failed, follows = _FAILED.get(checks[0].about, [checks[0].about, "see conclusions.json"])
     if places is None:
@@ -34,7 +34,7 @@ def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
 
 
 def _place_words(check: Check) -> str:
-    """Return where a check failed and its worst values; empty if neither is known."""
+    """Return where a check failed, with the first of its values; empty if neither is known."""
     values = list(map(words_of, check.measures))
     if len(values) > MOST_NAMED + 1:
         values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]
@@ -81,7 +81,7 @@ def _places(check: Check, loads: Sequence[Step]) -> list[str]:
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
-    """Return a sentence for each failed check that touches question `number`, first those that exclude evidence."""
+    """Return a sentence per failed check that touches question `number`; checks that exclude evidence come first."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
@@ -106,7 +106,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield remarks on single steps: a host's network, why a step is not quoted, unreadable files, no profile."""
+    """Yield remarks on single steps: a host's network, why a step is not quoted, unreadable files, an empty profile."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:

@@ -1,8 +1,8 @@
 """A question of an experiment and its answer: a verdict, the numbers behind it, and the steps that it rests on.
 
 A verdict is taken from an interval, never from a value alone: *yes* if the whole interval lies on the side that the
-question asks for, *no* if it lies on the other side or within what is too small to matter, *inconclusive* otherwise.
-Whoever plans loads imports this module, so it needs no statistics and no frames.
+question asks for, *no* if it lies on the other side or holds only differences too small to matter, else *inconclusive*.
+The planning of loads imports this module too, so this module imports neither statistics nor frames.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of(low: float, high: float) -> Verdict:
-        """Return YES if the interval lies above zero, NO if at or below zero, else (also for NaN) INCONCLUSIVE."""
+        """Return YES if the whole interval lies above zero, NO if none of it does, else (also for NaN) INCONCLUSIVE."""
         return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
     @staticmethod
     def of_all(parts: Iterable[Verdict]) -> Verdict:
-        """Return NO if a part is NO, else INCONCLUSIVE if a part is, else YES. Raises ValueError without parts."""
+        """Return NO if a part is NO, else INCONCLUSIVE if one is, else YES. Raises ValueError if there is no part."""
         return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
 
     @staticmethod
     def of_any(parts: Iterable[Verdict]) -> Verdict:
-        """Return YES if a part is YES, else INCONCLUSIVE if a part is, else NO. Raises ValueError without parts."""
+        """Return YES if a part is YES, else INCONCLUSIVE if one is, else NO. Raises ValueError if there is no part."""
         return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
@@ -75,7 +75,7 @@ class Bound(StrEnum):
 
 
 class Relation(StrEnum):
-    """The relation of a measure to its second value: compared with it, or a part of it."""
+    """The relation of a measure to its second value: it is compared with that value, or it is a part of that value."""
 
     AGAINST = "against"
     OF = "of"
@@ -83,9 +83,9 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of an answer: its label, its value with its 95 % interval (NaN if there is none), its unit.
+    """One number of an answer: its label, value and unit, and its 95 % interval or range (NaN if there is none).
 
-    `other` is a second value that is written with it, by `relation`: 42.8 % against 24.2 %.
+    `other`: a second number to write after this one; `relation`: how the two are related (42.8 % against 24.2 %).
     """
 
     label: str
@@ -99,7 +99,7 @@ class Measure:
 
     @classmethod
     def of(cls, label: str, estimate: Bounded, unit: Unit) -> Measure:
-        """Return an estimate with its interval as a number of an answer."""
+        """Return an estimate as a measure with the estimate's interval."""
         return cls(label, estimate.value, unit, estimate.low, estimate.high)
 
     @classmethod
@@ -159,9 +159,9 @@ class Needed(StrEnum):
 class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
-    `claim`: the original report's words, in translation, with its `line`; `claimed`: the verdict that they stand for.
-    `yes`, `no`: a sentence for each verdict; `means`: the conclusion from the answer. `cores`: how many the server
-    needs. `headline`: the question stands for its experiment in README.md, and first for the author of its report.
+    `claim`: a claim of the original report in translation, `line`: its line there, `claimed`: the verdict it amounts
+    to. `yes`, `no`: a sentence for each verdict; `means`: the conclusion. `cores`: how many cores the server needs.
+    `headline`: README.md shows this question for its experiment, and the report's part for the author has it first.
     """
 
     key: str = ""
@@ -180,10 +180,10 @@ class Question(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question: its verdict, its evidence (measures or typed results), and the steps behind it.
+    """The answer to one question: verdict, evidence (measures or other typed results), and the steps it rests on.
 
     `count`: how many items of the kind `basis` the answer rests on. `needed`, `needed_count`: what would decide an
-    inconclusive answer. `figure`: the anchor of its figure in a report.
+    inconclusive answer, and how much of it. `figure`: the anchor, in a report, of the figure that shows the evidence.
     """
 
     verdict: Verdict
@@ -211,7 +211,7 @@ class Answer:
             object.__setattr__(self, "needed_count", 0)
 
 
-#: A function that answers a question from the results of a run; None where the run did not measure its subject.
+#: A function that answers a question from a run's results; it returns None if the run did not measure the subject.
 Answering = Callable[["Results"], Answer | None]
 
 
@@ -219,7 +219,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
-    """Return a function that takes the arguments of `answer` except the results, and returns an `Answering`."""
+    """Decorate a function of results and arguments: it then takes the arguments alone, and returns an `Answering`."""
 
     @wraps(answer)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
@@ -246,7 +246,7 @@ class Answered:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict is that of the original report; None if that has none or the verdict is inconclusive."""
+        """Whether the verdict equals the original report's; None if that has none, or this verdict is inconclusive."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -257,7 +257,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Answer a question: inconclusive if the run did not measure its subject, or its server had too few cores."""
+    """Answer a question; inconclusive if the run did not measure its subject, or if the server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)

@@ -1,7 +1,7 @@
 """Checks of a run: the conditions under which its numbers are evidence, and the consequence if one does not hold.
 
-A check that fails excludes its steps, makes their values bounds, or is a note; the answers that rest on these steps
-change with it. Steps that are invalid by themselves are no evidence to begin with (`analysis.validity`).
+If a check fails, its steps are no evidence, or their values are only bounds, or a report just notes it. A report marks
+the answers that rest on these steps. A step that is invalid by itself is never evidence (`analysis.validity`).
 """
 
 import math
@@ -25,21 +25,21 @@ from runners.results.generators import LATE_US
 from runners.results.results import Results
 
 FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
-#: The largest relative change of service time after requests to one server that the check allows.
+#: The largest relative change of service time that the check allows in requests that follow a request to one server.
 MOST_CARRY_OVER = 0.05
 
 
-#: Checks of the response times of loads: they touch only answers that quote some.
+#: Names of the checks of response times: only answers that quote a latency depend on these checks.
 SAMPLES, ONE_SECOND, STEADY = "samples", "p99 of more than one second", "steady loads"
 FASTER = "no load faster than a server that does nothing"
 OF_LATENCY = (SAMPLES, ONE_SECOND, STEADY, FASTER)
 FAILED, KEPT_UP, LIMIT = "failed responses", "generator kept up", "generator not at its limit"
-#: The transports of one-nio, as the lab's server names the one that it uses; the JDK's HTTP server has no choice.
+#: The names by which the lab's server reports which transport of one-nio it uses. Its JDK servers have no such choice.
 NATIVE, JAVA = "native", "java"
 
 
 class Consequence(StrEnum):
-    """The consequence of a failed check: its steps are no evidence, their values are bounds, or a note."""
+    """The consequence of a failed check: its steps are no evidence, their values are only bounds, or it is a note."""
 
     EXCLUDES = "excludes"
     BOUNDS = "bounds"
@@ -48,9 +48,9 @@ class Consequence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of the condition `about`; `ok` is None if the run does not tell.
+    """One check of the condition `about`; `ok` is None if the run's data do not decide it.
 
-    `steps`: names of the steps that failed; `measures`: the numbers that decided; `place`: the block, if interleaved.
+    `steps`: names of the steps that failed; `measures`: the numbers that decided; `place`: the interleaved block.
     """
 
     about: str
@@ -159,7 +159,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether more than one second makes the p99; else the p99 shows a single event, not the usual tail."""
+    """Judge whether the slow responses that make the p99 fall into several seconds; else the p99 shows one event."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None
@@ -221,7 +221,7 @@ def _data(step: Step) -> Judged:
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """Judge whether a server's median is not below that of a server that does nothing by more than is resolved."""
+    """Judge a server's median: it must not be lower than a do-nothing server's by more than the floor's resolution."""
     floor = instrument.own_floor(run.steps, step)
     resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
@@ -233,7 +233,7 @@ def _faster(step: Step, run: Run) -> Judged:
 
 
 def _together(step: Step) -> Judged:
-    """Judge whether a load's generators began at the agreed instant, by the largest deviation."""
+    """Judge whether all of a load's generators began within LATE_US of the agreed instant, and no clock was stepped."""
     shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
     off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
     ok = off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares)
@@ -293,7 +293,7 @@ def _of_ladders(results: Results) -> Iterator[Check]:
 
 
 def _generators(results: Results) -> Check | None:
-    """Return the check that every generator to be measured was there; None if the run measured no generators."""
+    """Return the check that every generator to be measured was found; None if the run measured no generators."""
     if not results.floors and not results.stalls:
         return None
     wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")

@@ -1,7 +1,7 @@
-"""A cluster: on which node a key lies, which requests a node passes on, how long its threads wait for its lock.
+"""A cluster: on which node a key lies, how many requests a node passes on, how long threads wait for its client's lock.
 
-The node of a key is computed for many ids at once, as WeightedPlacement.java does for one: by rendezvous hashing with
-MurmurHash3_x86_32 (A. Appleby, 2010, public domain), or by the old hash, which ranks nodes alike for nearly all keys.
+The node of a key is computed as in WeightedPlacement.java, but for many keys at once: by rendezvous hashing, with
+MurmurHash3_x86_32 (A. Appleby, 2010, public domain) or with the old hash, which ranks the nodes alike for most keys.
 """
 
 import math
@@ -29,9 +29,9 @@ KEYS_ANCHOR = "keys"
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The requests that the loaded node of one setting served itself and passed on, and the times of its calls.
+    """The numbers of requests that a setting's loaded node served itself (`local`) and passed on (`proxied`).
 
-    `expected` is the share of ids that lie on other nodes; NaN for a hash that this module does not compute.
+    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times: of the busiest peer.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the requests passed on in the steps of one setting, by the loaded node's status; None without counts."""
+    """Return the counts of requests in a setting's steps, by the loaded node's status; None if that has no counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -72,7 +72,7 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return the loads on clusters of three nodes whose recorded status names the nodes."""
+    """Return the loads on clusters of three nodes in which the loaded node's status names all nodes."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
@@ -83,7 +83,7 @@ def by_treatment(loads: Sequence[Step]) -> list[Passed]:
 
 
 LOCK_ANCHOR = "client-lock"
-#: The frame that takes the client's lock around a call, and that lock's frame; other locks are the client library's.
+#: The stack frames of a wait for the client's lock: caller and lock. Other locks belong to the HTTP client library.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
 _NS = 1e9
@@ -91,7 +91,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Waits for locks in one profiled step, in seconds per second: for all locks, and for the client's lock."""
+    """Seconds waited per second of a profiled step: for all locks, and for the client's lock (with its `share`)."""
 
     step: Step
     all_s: float
@@ -100,7 +100,7 @@ class Waited:
 
 
 def _waited(step: Step, length_s: float) -> Waited:
-    """Return the waits for locks in a step of `length_s`, by its lock profile."""
+    """Return the waits for locks in a step of `length_s` seconds, from its lock profile."""
     stacks = step.frames["stacks"]
     own = stacks[stacks["event"] == LOCK] if not stacks.empty else stacks
     if own.empty:
@@ -135,7 +135,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return, for each node in order of addresses, the share of the ids 0 to `ids` - 1 (as text) that it owns."""
+    """Return, for each node in order of addresses, the share of the keys that it owns: the texts of 0 to `ids` - 1."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -151,7 +151,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the ids as arrays (ids, digits) of ASCII digits; the ids in one array have equal length."""
+    """Return the ids as arrays of ASCII digits: a row per id, a column per digit; each array has ids of one length."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -191,7 +191,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of them."""
+    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of the keys."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -205,13 +205,13 @@ def spreads(results: Results) -> Answer | None:
     return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
 
 
-#: The share of the ids that lie on another node than the one that receives the request.
+#: The share of requests whose key lies on another node than the one that receives them, if keys are spread evenly.
 PASSED_ON = 1 - 1 / NODES
 
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on cost more CPU time? `blocks`: the HTTP method of each block, by name."""
+    """Answer: does a request that is passed on cost more CPU time? `blocks`: the HTTP method by block."""
     answers = []
     for comparison in results.comparisons:
         row = comparison.row(CPU, NEW) if comparison.name in blocks else None
@@ -231,7 +231,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return (profiled step, share of the nodes' clients) for each workload on NEW; empty if a workload is missing."""
+    """Return (profiled step, the clients' share of an event) for each workload on NEW; [] if a workload is missing."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -261,7 +261,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     return Answer(Verdict.of(more.low, more.high), evidence, basis, starts, Needed.STARTS, steps=steps)
 
 
-#: Shares of two workloads that differ by less are called alike; the question's text says so too.
+#: Shares of two workloads are called alike if they differ by less than this limit; the question's text names it too.
 ALIKE = 0.1
 
 

@@ -1,4 +1,4 @@
-"""Answers by interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
+"""Answers from interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
 MEDIAN = "p50_us"
-#: A function that makes one verdict from those on the parts of a question.
+#: A function that makes one verdict from the verdicts on a question's parts.
 Combined = Callable[[Iterable[Verdict]], Verdict]
 
 
@@ -23,9 +23,9 @@ Combined = Callable[[Iterable[Verdict]], Verdict]
 class Difference:
     """A treatment against its baseline in one quantity; `label`: the load, or part of the question, that was compared.
 
-    `all_threads`: the CPU time of all threads, if it contradicts `row`; `cpu`: the CPU time per request, if the
-    generator limited a rate. `rate_rps`: the rate offered to each side, NaN in closed loop. `alone`: the medians of one
-    load on each side alone.
+    `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, if it contradicts
+    `row`; `cpu`: the CPU time per request, if the generator limited a rate in `row`. `rate_rps`: the rate offered to
+    each side, NaN in closed loop. `alone`: the medians of two loads, one of each side's server alone.
     """
 
     row: Row
@@ -47,7 +47,7 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
 def _rows(
     results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
 ) -> Iterator[tuple[Comparison, Row]]:
-    """Yield (comparison, row) for a quantity, in the blocks of these names and for one treatment (None: for all)."""
+    """Yield (comparison, row) of a quantity, in the blocks named in `blocks` and for `treatment`; None means all."""
     for comparison in results.comparisons:
         if blocks is None or comparison.name in blocks:
             yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
@@ -62,10 +62,10 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment differ from its baseline in a direction of `yes`? The first row in the run decides.
+    """Answer: does a treatment differ from its baseline in a direction of `yes`? The first matching row decides.
 
-    `blocks`, `treatment`: None for any. `loads_alone`: (setting, workload) of the baseline, then of the treatment:
-    loads of one server each, whose medians are shown too.
+    `blocks`, `treatment`: None matches any. `loads_alone`: (setting, workload) of a load on the baseline's server alone
+    and of one on the treatment's server alone; the answer shows their medians too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -83,7 +83,7 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer `differs` for each of the blocks (labels by name), combine the verdicts; `also`: quantities shown too."""
+    """Answer `differs` for each of `blocks` (name: label), combine the verdicts; `also`: further quantities to show."""
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
         label = blocks[comparison.name]
@@ -97,7 +97,7 @@ def parts_differ(
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Return the answer to whether a row's direction is one of `yes`; a refused row is inconclusive."""
+    """Answer: is a row's direction one of `yes`? Inconclusive if the row's sides may not be compared (`refused`)."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
@@ -127,13 +127,13 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity? By (block, treatment) `factorial` or, if not measured, `alone`."""
+    """Answer: does a setting raise a quantity? From (block, treatment) `factorial`; if that is absent, from `alone`."""
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A quantity in which `count` of the `gaining` treatments are worse, and the worst of them."""
+    """A quantity in which `count` of the `gaining` treatments that gain are worse than the baseline; and the worst."""
 
     quantity: Quantity
     count: int

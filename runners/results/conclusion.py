@@ -15,7 +15,7 @@ from runners.results.tails import Explained
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The answers to a run's questions (those not measured come last), its checks, and the results behind both."""
+    """A run's results, its checks, and the answers to its questions; questions that it did not measure come last."""
 
     results: Results
     answers: tuple[Answered, ...]
@@ -36,7 +36,7 @@ class Conclusion:
         )
 
     def as_json(self) -> dict[str, object]:
-        """Return plain JSON values, as kept in the run folder."""
+        """Return the conclusion as plain JSON values, as the run folder stores it."""
         return {
             "title": self.title,
             "answers": [answer.as_json() for answer in self.answers],
@@ -45,7 +45,7 @@ class Conclusion:
 
 
 def _concerns(check: Check, answer: Answer) -> bool:
-    """Return whether an answer quotes what a check is about; some checks are about response times or limits alone."""
+    """Return whether an answer quotes what a check is about: response times, the generator's limit, or any value."""
     rows = [piece.row for piece in answer.evidence if isinstance(piece, Difference)]
     if check.about == LIMIT:
         return any(row.at_least for row in rows)
@@ -59,7 +59,7 @@ def _concerns(check: Check, answer: Answer) -> bool:
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Answer the questions of any run, even an interrupted one, with the published outputs by name (`report-1/put`)."""
+    """Answer the questions of a run, even an interrupted one; `published`: outputs by name, such as `report-1/put`."""
     results = Results(run, published)
     answers = sorted((answered(asked, results) for asked in questions), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

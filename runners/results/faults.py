@@ -24,7 +24,7 @@ EVENTS = ("killed", "started", "responds")
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """One load in which a node died. Times in seconds from the start of the recorded window; NaN: never."""
+    """A load in which a node was killed and came back. Times are seconds of the recorded window; NaN: it never did."""
 
     step: Step
     killed_s: float
@@ -38,7 +38,7 @@ class Outage:
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
-        """Return the seconds `before` the death, `after` the return, `between` these, or wholly `without` the node."""
+        """Return the seconds `before` the kill, `after` the return, `between` both, or wholly `without` the node."""
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
@@ -51,7 +51,7 @@ class Outage:
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 
     def p99_us(self, which: str) -> float:
-        """Return the median of the per-second p99s in a part, in microseconds; NaN without any."""
+        """Return the median of the per-second p99s in a part, in microseconds; NaN if the part has no second."""
         return float(self.part(which)["p99_us"].median())
 
 

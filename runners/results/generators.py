@@ -1,4 +1,4 @@
-"""Load generators: their added latency, count of a stall, CPU cost and hosts; and one load as two of them read it."""
+"""Load generators: added latency, requests counted in a stall, CPU cost, hosts; and one load as two of them read it."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,13 @@ from runners.results.results import Results
 from runners.storage.schema import ShareRecord
 
 FLOORS, STAIRCASE, STALL, CPU = "instrument-floors", "instrument-staircase", "instrument-stall", "instrument-cpu"
-#: By this share the counted requests may differ from those that the schedule makes wait.
+#: The counted requests may differ by this share from the number that, by the schedule, must wait for a frozen server.
 WHOLE = 0.05
 
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: is a generator's median higher than the simplest client's at any rate, in interleaved rounds?"""
+    """Answer: is a generator's median higher than the reference client's at any rate, in interleaved rounds?"""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -60,7 +60,7 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
 
 
 def generator_costs(results: Results) -> Answer | None:
-    """Answer: does our generator take less CPU time per request than a plain epoll loop?"""
+    """Answer: does truepace take less CPU time per request than a plain epoll loop, at the highest rate?"""
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
     top = max(paced, key=lambda floor: floor.rate_rps, default=None)
     point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
@@ -74,21 +74,21 @@ def generator_costs(results: Results) -> Answer | None:
     return Answer.by(point[TRUEPACE].good, Basis.ROUNDS, verdict, at_rate, needed=Needed.ROUNDS, figure=CPU)
 
 
-#: From this share of the median on, a round trip of the network matters.
+#: A round trip of the network matters if it takes at least this share of the load's median response time.
 NETWORK_SHARE = 0.2
-#: If no latency may be quoted, a round trip matters from this length on.
+#: If the load's median may not be quoted, a round trip matters from this length on.
 FAR_US = 1_000.0
-#: Segments sent again, as a share of those sent; TCP sends some again that were only late, so a few prove nothing.
+#: The least share, and number, of TCP segments sent again that count as loss: TCP also resends a few that were late.
 LOSS, FEWEST_REPEATED = 0.001, 10
-#: Cores that stall for this share of the time make a tail of their own.
+#: From this share of the time on, stalls of a generator's cores matter: they make a tail of their own.
 STALLED_SHARE = 0.005
-#: A generator that begins so much later than agreed does not load with the others, but after them.
+#: A generator that begins further than this from the agreed instant does not load the server together with the others.
 LATE_US = 10_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load; a value is None if it is too small to matter for the load's figures."""
+    """The host of a generator during a load; a value is None if it is unknown, or too small to matter for figures."""
 
     step: Step
     host: str
@@ -130,7 +130,7 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """By how much wrk2 reads a percentile higher than truepace, over the rounds that both have."""
+    """By how much wrk2 reads a percentile higher than truepace: the median over the rounds of both generators."""
 
     level: float
     added_us: Bounded
@@ -139,7 +139,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class TwoReadings:
-    """The loads of both generators, and the differences: in the median, and in p99 if both may be quoted."""
+    """The steps of truepace and wrk2 with one load; the differences in the median and, if it may be quoted, in p99."""
 
     loads: tuple[Step, ...]
     differences: tuple[Difference, ...]

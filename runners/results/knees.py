@@ -1,4 +1,4 @@
-"""Answers by searches for a knee: whether it differs between treatments, and whether published rates lie below it."""
+"""Answers from searches for a knee: do knees differ, do published rates lie below them; and what longer queues do."""
 
 from dataclasses import dataclass
 
@@ -14,17 +14,17 @@ from runners.results.ladders import between
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
-#: The share by which the rate of a closed loop may be too low, as the machine varies.
+#: The share by which a closed loop's rate may read too low because the machine varies.
 SPREAD = 0.1
 QUEUE = "queue-"  # begin of the names of settings that differ in their queue; they end with its length
 OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
-#: How much less a longer queue has to refuse for a yes, as a share of all requests.
+#: For a yes, the share of requests that the longest queue refuses must be lower by this than the shortest queue's.
 REFUSED_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two knees of one workload, and their ratio less one with its interval; None if a knee is not known."""
+    """Two knees of one workload; `change`: their ratio minus one with its interval, None if a knee is not known."""
 
     workload: str
     names: tuple[str, str]
@@ -34,7 +34,7 @@ class KneeRatio:
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is the knee of the treatment `of` higher than that of `against`? Inconclusive with few starts."""
+    """Answer: is the knee of treatment `of` above that of `against`? Inconclusive with fewer than FEWEST_STARTS."""
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
@@ -57,7 +57,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest rate that the published server achieved; `knee`: the one here, None if the closed loop is slower."""
+    """The highest rate that the published server achieved, and this run's knee: None if its closed loop is slower."""
 
     workload: str
     published_rps: float
@@ -95,9 +95,9 @@ def _places(step: Step) -> int:
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse fewer requests under overload? Only filled queues are compared.
+    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled are compared.
 
-    A queue was filled if its rate was missed, or requests were refused, on more connections than it has places.
+    A queue was filled if the load has more connections than the queue has places, and missed its rate or had failures.
     """
     ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
     queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]

@@ -1,4 +1,4 @@
-"""Ladders of a run: one load at several rates, each rate step a trial; with an objective, a search for the knee."""
+"""Ladders of a run: a ladder is one load of one server at several rates; some ladders are searches for the knee."""
 
 import dataclasses
 import math
@@ -29,8 +29,8 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 class Ladder:
     """The rate steps of one server under one load, in the order in which they were measured.
 
-    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee of this rate. `other_steps`: for a
-    search, loads of other blocks on the server. `closed_loop`: the fastest closed loop on as many connections.
+    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee, if this rate is one. `other_steps`:
+    for a search, steps of the server's other ladders. `closed_loop`: its fastest closed loop on as many connections.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Ladder:
 
     @property
     def judged_by(self) -> Objective:
-        """The objective; without one, the objective that the offered rate is achieved."""
+        """The ladder's objective; if it has none, ACHIEVED_ALONE, which limits no latency."""
         return self.objective or ACHIEVED_ALONE
 
     @cached_property
@@ -81,13 +81,13 @@ class Ladder:
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
-        """The rates that all steps with a known outcome met, and the rates that any step missed, lowest first."""
+        """The rates at which a step met the objective and no step missed it, and the rates at which one missed it."""
         missed = self._rates(StepOutcome.MISSED)
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
     def unknown(self) -> list[float]:
-        """The rates of which nothing is known, since the generator was late in every step that offered them."""
+        """The rates at which no step met or missed the objective for certain, since the generator was late."""
         met, missed = self.outcomes
         return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
 
@@ -128,7 +128,7 @@ class Ladder:
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
-    """Return the rate steps that were measured, also those that the generator's lateness leaves undecided."""
+    """Return the rate steps of all points except invalid ones; a late generator's undecided steps are included."""
     return tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
 
 
@@ -138,7 +138,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two searched knees or None; its bound is 0 or infinite if a knee is only known as a bound."""
+    """Return the ratio of two searched knees, or None. If only a bound of a knee is known, one end is 0 or infinite."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -153,9 +153,9 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of the quoted knees, with bounds no wider than the ends of both intervals allow.
+    """Return the ratio of two knees as quoted; its interval is no wider than the ends of the knees' intervals allow.
 
-    Where a knee is only known as a bound, the bounds are those ends, for a reader can check no others.
+    If only a bound of a knee is known, the interval follows from these ends alone, so that a reader can check it.
     """
     value = of.rps / against.rps
     ends = of.low_rps / against.high_rps, of.high_rps / against.low_rps
@@ -168,7 +168,7 @@ def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
-    """Return a ladder's curve with the spread between starts pooled over its search's servers; None without a curve."""
+    """Return a ladder's curve, or None; the spread between starts is pooled over all servers of the same search."""
     own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
@@ -178,7 +178,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return the ladders of a run in order: searches with the loads that bound the knee, others with the knee."""
+    """Return a run's ladders in order, with the loads that bound the knees of searches, and with each `base_knee`."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -198,7 +198,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return the closed loop with most good responses per second for each (server, workload, connections)."""
+    """Return, for each (server, workload, connections), the closed loop with the most good responses per second."""
     clean = [step for step in run.steps if step.record.offered_rps is None and not step.profiled]
     loops = [s for s in clean if s.kind not in (FILL, RATE_STEP) and may_quote(s, Aspect.RATE) and served_rps(s) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
@@ -206,7 +206,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return one ladder from its rate steps, as their metadata describe it."""
+    """Return the ladder of some rate steps, as the records of these steps describe it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None
@@ -214,7 +214,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return how many rate steps just above the knee missed each part of the objective, and how many there are."""
+    """Return how many rate steps near the knee missed each part of the objective, and how many of them missed any."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -228,7 +228,7 @@ Searched = tuple[Ladder, Knee]
 
 
 def knees(run: Run) -> dict[str, list[Searched]]:
-    """Return the knees, or their bounds, that searches found, by workload; one with a single treatment is left out."""
+    """Return, by workload, the searches with their knee or a bound of it; workloads of a single server are left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)

@@ -1,7 +1,7 @@
-"""Judgements of comparisons by limits of change, and of one load by its own limits, by the whole 95 % interval.
+"""Judgements of comparisons by limits on a change, and of single loads by limits on a value, with 95 % intervals.
 
-If the control, the baseline's second process, breaks a limit too, or there are too few starts, the judgement is
-inconclusive. A limit on errors (NO_MORE_ERRORS) always applies.
+The judgement of a comparison is inconclusive if the control (the baseline's second process) breaks the limit too, or if
+there are too few starts; a rise of errors fails with few starts too. The limit NO_MORE_ERRORS always applies.
 """
 
 import math
@@ -25,10 +25,10 @@ _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A limit, its outcome in a comparison, and the change with its interval, from a number of `starts` or runs.
+    """A limit, its outcome in a comparison, and the change with its interval, measured in `starts` starts (or runs).
 
-    `control`: the change of the baseline's second process, if it breaks the limit too. `starts_needed`: in all, until
-    the limit is decided; None if it is decided or they are not known.
+    `control`: the change of the baseline's second process, if that breaks the limit too. `starts_needed`: how many
+    starts in all would decide the limit; None if it is decided or the number is not known.
     """
 
     comparison: Comparison
@@ -42,12 +42,12 @@ class Judgement:
 
     @property
     def minutes_needed(self) -> float | None:
-        """The minutes that `starts_needed` starts take; None if they are not known."""
+        """The minutes that `starts_needed` starts take; None if this number or a start's length is not known."""
         start_s = self.comparison.start_s
         return self.starts_needed * start_s / 60 if self.starts_needed and math.isfinite(start_s) else None
 
     def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        """Return the judgement as plain JSON values; a number that is not finite becomes null."""
         value, low, high = map(words.finite, (self.change.value, self.change.low, self.change.high))
         return {
             "limit": self.limit.text, "quantity": self.limit.quantity, "outcome": self.outcome.value, "change": value,
@@ -57,20 +57,20 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class LoadJudgement:
-    """A limit of one load, its outcome, and the value that it limits: microseconds, or a share; NaN if not known."""
+    """A limit of one load, its outcome, and the limited value (in microseconds, or a share; NaN if it is not known)."""
 
     limit: LoadLimit
     outcome: Outcome
     value: Bounded
 
     def as_json(self) -> dict[str, object]:
-        """Return the judgement as plain JSON values; what is not finite becomes null."""
+        """Return the judgement as plain JSON values; a number that is not finite becomes null."""
         value, low, high = map(words.finite, (self.value.value, self.value.low, self.value.high))
         return {"limit": self.limit.text, "outcome": self.outcome.value, "value": value, "low": low, "high": high}
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Return, for each limit, the worst judgement of the first treatment; a failed NO_MORE_ERRORS comes first."""
+    """Return, for each limit, the first treatment's worst judgement; a failed NO_MORE_ERRORS is put before them."""
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)
@@ -81,7 +81,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive (unless that passes), else DONE."""
+    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive and that does not pass, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -122,7 +122,7 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return the total number of starts at which the interval would end at the limit; None if unknown or too many."""
+    """Return how many starts in all would make the interval end at the limit; None if unknown or above MOST_TIMES."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:
@@ -151,7 +151,7 @@ def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
 
 
 def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
-    """Judge a percentile; an upper bound of it can only pass, a lower bound only fail."""
+    """Judge a percentile. If only an upper bound of it is known, it cannot fail; if only a lower bound, not pass."""
     value = facts.quoted(step, limit.level)
     known = value or facts.at_most(step, limit.level)
     if known is None:

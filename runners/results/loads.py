@@ -1,7 +1,7 @@
-"""Loads of servers one after the other: whether their medians differ, and the ratio of their closed-loop rates.
+"""Servers loaded one after the other: whether their medians differ, and the ratio of their closed-loop rates.
 
-Closed loops of several settings, on one connection and on many, come in rounds, to tell the parts of a gain apart. Each
-round has a fresh start of every setting; a ratio is taken within each round, and the rounds' ratios are averaged.
+Closed loops of several settings, on one connection and on many, are measured in rounds, to separate the parts of a
+gain. A round has a fresh start of every setting. The ratio is the geometric mean of the ratios within each round.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ Loop = tuple[str, int]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    """Return the valid steps of a loop by the number of the round."""
+    """Return a loop's valid step of each round, by the round's number."""
     subject, connections = loop
     return {
         step.record.round or 0: step
@@ -67,7 +67,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 
 
 def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' rates (geometric mean of the rounds) and the steps; None without common rounds."""
+    """Return the ratio of two loops' rates (geometric mean over rounds) and the steps; None without a common round."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     rounds = sorted(steps.keys() & others.keys())
     if not rounds:
@@ -81,7 +81,7 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) whose ratios are shown too."""
+    """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) of further ratios to show."""
     whole = times(results.run, loop, against)
     if whole is None:
         return None

@@ -1,7 +1,7 @@
-"""The closed loops of report 2: the cause of its 44 ms and the cure, and the errors and mixes that a script makes.
+"""The closed loops of report 2: the cause and cure of its 44 ms, and the errors and request mixes of its scripts.
 
-A server that writes head and body apart has the second write held back by Nagle's algorithm (RFC 896) until the
-client's delayed-ACK timer ends: 40 ms on Linux (TCP_DELACK_MIN), rounded up to the next tick of 1/HZ, set after one.
+If a server writes head and body separately, Nagle's algorithm (RFC 896) holds the second write back until the client's
+delayed-ACK timer ends. On Linux the timer takes 40 ms (TCP_DELACK_MIN), plus one of the kernel's ticks of 1/HZ.
 """
 
 import math
@@ -22,13 +22,13 @@ REPORT = "report-2"
 #: Anchors of the evidence in the report.
 CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
 DELAYED_ACK_US = 40_000.0
-#: A median from here on waits for the timer; a response of a JVM on this path takes a hundredth of it.
+#: From this median on, responses wait for the delayed-ACK timer: without the wait, a JVM takes a hundredth of it.
 WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One closed loop without a profiler; `published`: the name of the published output that it repeats."""
+    """A closed loop without a profiler; `stage`: its setting; `published`: the name of the output that it repeats."""
 
     step: Step
     stage: str
@@ -60,7 +60,7 @@ class Loop:
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return the rise of a counter of the kernel, for the whole machine, per request; NaN if not recorded."""
+        """Return by how much a kernel counter (of the whole machine) rose per request; NaN if it was not recorded."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
@@ -89,7 +89,7 @@ def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return a stage's loop on the fewest connections; None without any."""
+    """Return a stage's loop of this name on the fewest connections; None if there is none."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
@@ -105,14 +105,14 @@ def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: st
     return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]
 
 
-#: Stages with the wait and without it, which differ in one flag alone.
+#: Two stages that differ in one flag alone: responses wait for the timer in the first, and not in the second.
 FLAG_PAIR = ("after", "nodelay")
 LOOPS = ("put", "get", "mixed")
 CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does the same code reach a higher rate with the flag nodelay, in every loop that waits without it?"""
+    """Answer: does the same code reach a higher rate with the flag nodelay, in all loops that wait without the flag?"""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -147,7 +147,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: are all medians that wait within CLOSE of the kernel's delayed-ACK timer plus one tick?"""
+    """Answer: in all loops that wait, is the median within CLOSE of the kernel's delayed-ACK timer plus one tick?"""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -167,7 +167,7 @@ def timer_and_tick(results: "Results") -> Answer | None:
 
 
 def one_write(results: "Results") -> Answer | None:
-    """Answer: does a response that is sent by one write wait for the timer too?"""
+    """Answer: does a response that is sent by one write wait for the delayed-ACK timer too?"""
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
         return None

@@ -1,7 +1,7 @@
-"""Profiles: the share of the work of each category, and the frames that changed between two profiles.
+"""Profiles: categories' shares of the work (they add up to one), and frames that differ between two profiles.
 
-Hundreds of frames are tested at once, so the false discovery rate is controlled (Y. Benjamini and Y. Hochberg, 1995, J.
-Royal Stat. Soc. B 57). Frames with equal shares in both profiles are one test. The shares of a profile add up to one.
+Hundreds of frames are tested at once. To keep differences by chance few, the false discovery rate is controlled (Y.
+Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same two shares are tested as one.
 """
 
 import math
@@ -35,9 +35,9 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The categories of one event in a question: do they take more than half of the work, or more than `others`?
+    """Categories of one event that a question is about: do they take more than half of it, or more than `others`?
 
-    `label` names their share, with a pair of braces for the workload. `than_half`: `others` are shown only.
+    `label`: a name of their share, with {} for the load. `than_half`: one half is the limit, `others` are only shown.
     """
 
     label: str
@@ -86,7 +86,7 @@ LEAST_SHARE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A frame's share of the work in two profiles, and by how much it changed (95 % bounds)."""
+    """A frame's shares of the work in two profiles, the change (95 % bounds), its p-value, and if it is significant."""
 
     frame: str
     before: float
@@ -113,7 +113,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return the changes of frames with at least LEAST_SHARE, largest first; `beyond` marks the significant ones."""
+    """Return the changes of frames with at least LEAST_SHARE in a profile, largest first; significant if `beyond`."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -137,7 +137,7 @@ def _depths(step: Step, event: str) -> dict[str, int]:
 
 
 def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
-    """Test whether a frame's shares differ, each a value with its variance, by the normal distribution."""
+    """Test by the normal distribution whether a frame's two shares differ; each is given as (share, variance)."""
     value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
     p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
     reach = float(norm.ppf(0.975)) * error
@@ -146,7 +146,7 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 @answering
 def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
-    """Answer: does a part of the work take more than half, or than the other part, in the profile of each workload?"""
+    """Answer: in each workload's profile, do categories take more than half of the work, or more than the others?"""
     above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     for step in _profiles(results, workloads, subject, asked.event):
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
@@ -183,7 +183,7 @@ def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> 
 
 
 def polling_halves(results: Results) -> Answer | None:
-    """Answer: does polling take half the share of the CPU time, or less, at the highest profiled rate of each load?"""
+    """Answer: is polling's share of CPU time at each load's highest profiled rate at most half that at the lowest?"""
     below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):

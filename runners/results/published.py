@@ -1,4 +1,4 @@
-"""Answers by published outputs, together with the same loads here."""
+"""Answers from published outputs of load generators, compared with the same loads in this run."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +17,13 @@ from runners.results.results import Results
 
 SAME_SHARE = 0.01  # by how much the shares of errors at several rates may differ
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
-#: wrk2 wakes by the millisecond (its event loop's timer, ae.c); its percentiles leave out the first ten seconds.
+#: wrk2 wakes once a millisecond (its event loop's timer, ae.c); its percentiles leave out the first ten seconds.
 TICK_US, SKIPS_S = 1_000.0, 10.0
 QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
 
 
 def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
-    """Yield (name, output) for each of the names under which the lab holds one published output."""
+    """Yield (name, output) for each name under which the lab has exactly one published output; others are left out."""
     for name in names:
         try:
             outputs = published_outputs(name)
@@ -34,7 +34,7 @@ def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 
 
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
-    """Yield (name, output) of a ladder's published outputs, except those that the index assigns to another setting."""
+    """Yield (name, output) of a ladder's published outputs that their folder's index assigns to no other setting."""
     for name, output in outputs_named(ladder.published):
         if output.entry.treatment in (None, ladder.steps[0].subject):
             yield name, output
@@ -80,7 +80,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make the published median? No if its spectrum is that of a millisecond timer."""
+    """Answer: did the server make the published median? No if the output's spectrum shows a millisecond timer."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -112,7 +112,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 
 def _median_of(step: Step, results: Results) -> Measure:
-    """Return the median of a load without a timer: an upper bound if it lies within the floor."""
+    """Return a load's median as a measure: an upper bound if the floor or a late generator may have made it."""
     label = f"that of truepace, the lab's generator, here at {words.rate(facts.offered_rps(step))}"
     value = facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.run.steps, step, 0.5):
@@ -122,7 +122,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: did the server make the published medians? No if two exceed a timer's tick, and all here are lower."""
+    """Answer: did the server make the published medians? No if two exceed a timer's tick and this run's are lower."""
     published_us = [
         median_us
         for _, output in outputs_named(names)
@@ -160,7 +160,7 @@ def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
     )  # fmt: skip
 
 
-#: The fewest bytes that the kernel reads from a disk, and the share of GETs that may have read them for a yes.
+#: The fewest bytes that the kernel reads from a disk at once; the share of GETs that may have read as many, for a yes.
 PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 
@@ -192,7 +192,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server make the published errors? No if their share of the requests is equal at every rate."""
+    """Answer: did the server make the published errors? No if the share of errors is the same at every rate."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -210,7 +210,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: are the latencies published at the highest rates response times? No if only a queue is that long."""
+    """Answer: are latencies published at the highest rates the server's? No if a rate was missed or a queue grew."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were the percentiles taken at the rate they are published under? No if the folder's index has another."""
+    """Answer: were the percentiles taken at the rate that they are published under? No if the index states another."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

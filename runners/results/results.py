@@ -45,12 +45,12 @@ class Results:
 
     @cached_property
     def server_cores(self) -> int:
-        """The largest number of cores that a server was bound to; 0 if one was not bound, or none was started."""
+        """The most cores that a server was bound to; 0 if a server was not bound to any, or no server was started."""
         kept = [len(step.record.server.cpus or ()) for step in self.run.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 
     def searched(self, workload: str, subject: str) -> Ladder | None:
-        """Return the search for the knee of a treatment under a workload, or None."""
+        """Return the search for a treatment's knee under a workload; None without one, or if it has no knee."""
         searches = (ladder for ladder in self.ladders if ladder.search is not None and ladder.knee is not None)
         alike = (ladder for ladder in searches if ladder.steps[0].workload == workload)
         return next((ladder for ladder in alike if subject in (ladder.steps[0].subject, ladder.server)), None)

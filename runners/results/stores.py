@@ -1,8 +1,7 @@
-"""Stores side by side: the bytes that they write and take for each byte given, and their knees.
+"""Stores side by side: the bytes that a store writes, and takes on the disk, for each byte given to it; their knees.
 
-Written bytes are the kernel's (`write_bytes` of /proc/PID/io, counted when a page becomes dirty), so that they mean the
-same for every store, whether it writes by calls or through a mapping: log, tables, merging and all. A store's own
-counters come with them where it has any.
+The kernel counts the written bytes (`write_bytes` of /proc/PID/io, when a page becomes dirty). So they mean the same
+for every store, whether it writes by calls or through a memory mapping, and include log, tables and merging.
 """
 
 import math
@@ -26,7 +25,7 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its searches for knees by workload, what it takes; NaN if not known.
+    """One store of a run: the step that filled it, its searches for knees by workload, its sizes (NaN if not known).
 
     `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
     `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
@@ -51,7 +50,7 @@ class Store:
 
 
 def stores(run: Run) -> Iterator[Store]:
-    """Yield the stores of a run that were filled, with the bytes given recorded, and then loaded at several rates."""
+    """Yield a run's stores that were loaded at several rates after a fill whose record has the bytes given."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
@@ -75,12 +74,12 @@ def _number(value: float | None) -> float:
 
 
 def reference(filled: Sequence[Store]) -> Store:
-    """Return the store that the others are compared with: the published one if measured, else the first."""
+    """Return the store that the others are compared with: the original report's store if measured, else the first."""
     return next((store for store in filled if store.subject == REFERENCE_STORE), filled[0])
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
-    """Return how far a store's knee lies above another's, as a share with its interval; None without both."""
+    """Return how far a store's knee lies above another's, as a share with its interval; None if a knee is missing."""
     if workload not in store.searches or workload not in against.searches or store.subject == against.subject:
         return None
     apart = between(store.run, store.searches[workload], against.searches[workload])
@@ -91,7 +90,7 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 def less(
     results: "Results", label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
-    """Answer: is a value of the store `of` lower than that of the store `against`? Single values, without intervals."""
+    """Answer: is a value lower for the store `of` than for the store `against`? The values have no intervals."""
     by_name = {store.subject: store for store in results.stores}
     if of not in by_name or against not in by_name:
         return None

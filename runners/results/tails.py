@@ -1,4 +1,4 @@
-"""Answers on the causes of a load's tail, by the attribution of its latency spikes."""
+"""Answers on the causes of a load's tail, from the attribution of its latency spikes to events."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from runners.analysis.tail_attribution import LEAST_SHARE, Attribution, Share, a
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
-#: The share of the time above p99 that a cause has to explain to be worth changing.
+#: The share of the slow responses' extra time that a cause must explain to be worth a change.
 MARGIN = 0.1
 #: RocksDB merges its first level when so many flushed tables lie there (its option level0_file_num_compaction_trigger).
 TABLES_TO_MERGE = 4
@@ -16,7 +16,7 @@ TABLES_TO_MERGE = 4
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """The causes of a tail, largest first, with their shares; how many responses were slow, above `threshold_us`."""
+    """A tail's causes with their shares, largest first, and the rest; `slow`: how many responses were slow."""
 
     causes: tuple[tuple[str, Bounded], ...]
     unexplained: float
@@ -34,8 +34,8 @@ def explained(seen: Attribution) -> Explained:
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
 
-    No if there are no spikes or that interval lies below MARGIN; inconclusive without events of the cause, or if the
-    tail is not known.
+    No if there are no spikes, or if that interval lies below MARGIN. Inconclusive if the load had no events of the
+    cause, or if its tail is not known.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:
@@ -74,7 +74,7 @@ def explains(share: Share) -> Verdict:
 def puts_before_a_merge(puts: float, flushes: int) -> float:
     """Return the least number of PUTs that an empty RocksDB store takes before its first merge.
 
-    A memtable that was flushed k times in n PUTs holds more than n / (k + 1) of them, however full it was before.
+    If n PUTs caused k flushes, a memtable holds more than n / (k + 1) PUTs, however full it was before the first one.
     """
     return TABLES_TO_MERGE * puts / (flushes + 1)
 
@@ -83,7 +83,7 @@ def puts_before_a_merge(puts: float, flushes: int) -> float:
 def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answer | None:
     """Answer: did merges make the tail of a published load? No if it ended before an empty store's first merge.
 
-    None if a merge or no flush ran here, or if as many PUTs as were published may lead to a merge.
+    None if a merge ran in this run's load or no flush did, or if the published number of PUTs may cause a merge.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     seen = attribution(step) if step is not None and facts.quotable(step) else None

@@ -1,4 +1,4 @@
-"""Trends over many runs by machine class: where they changed level, and the runs that were disturbed."""
+"""Trends of metrics over many runs on one class of machine: where the level changed, and which runs were disturbed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
 if TYPE_CHECKING:
     from runners.results.results import Results
 
-#: Where a report draws the trends.
+#: The anchor of the trends in a report.
 FIGURE = "trends"
 KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "connections", "metric")
 COLUMNS = ("run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit")
-#: Latencies under rates with a larger ratio than this are not one series.
+#: In one series the highest offered rate is at most this many times the lowest; else latencies can't be compared.
 SAME_RATE = 1.25
-#: The figure by which the sentinel is judged. Its tail is too noisy in two seconds to judge anything.
+#: The metric by which a sentinel is judged: its load lasts two seconds, in which a tail is too noisy to judge by.
 JUDGED = "p50"
 METRICS = ("p50", "p99", "p99.9", "achieved")
 
@@ -31,8 +31,8 @@ METRICS = ("p50", "p99", "p99.9", "achieved")
 class Trend:
     """One metric of one load over many runs, oldest first: `frame` has COLUMNS.
 
-    `changes`: changes of level between undisturbed runs, with indices into `frame`; `why_not`: in words, why none were
-    looked for.
+    `changes`: changes of level between undisturbed runs, with indices into `frame`; `why_not`: why no changes were
+    looked for, in words.
     """
 
     machine_class: str
@@ -65,7 +65,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the trends of `measurements` and `runs` (see readers.history); sentinels have one per machine class."""
+    """Return the trends of `measurements` and `runs` (see readers.history); sentinels of all experiments are joined."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
@@ -81,7 +81,7 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 
 
 def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
-    """Return the changes of level in a series, and in words why none were looked for (else empty)."""
+    """Return a series' changes of level, and in words why no changes were looked for (empty if they were)."""
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
@@ -95,7 +95,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return, for each run, whether its sentinel lay in the usual range of earlier ones; None if these are too few."""
+    """Return, by run, whether its sentinel lay in the usual range of earlier sentinels; None if these are too few."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
@@ -115,7 +115,7 @@ def trends_of(run: Run) -> tuple[Trend, ...] | None:
 
 @answering
 def trends_change(results: "Results", *, sentinel: bool) -> Answer | None:
-    """Answer: did any trend change its level? Of the machine's sentinel if `sentinel`, else of the servers."""
+    """Answer: did any trend change its level? Looks at the sentinels' trends if `sentinel`, else at all others."""
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
