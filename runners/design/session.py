@@ -33,7 +33,7 @@ _AROUND_S = {
     PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5, PAIRED: 0.75,
 }  # fmt: skip
-#: Events that can be profiled. Locks have their own recording: in a common one other events lost up to 37.5 %.
+#: Events that can be profiled. Locks are recorded apart, or other events would lose up to 37.5 % of their samples.
 EVENTS = ("cpu", "alloc", "lock")
 LOCK = "lock"
 #: A profiled load is as long as the clean one, but no longer than this.
