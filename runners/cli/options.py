@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
 
 
 class _Target(click.Path):
-    """The path of a server's description, or the URL of a server that runs already; then a description is written."""
+    """A server by its description's path, or by its URL if it runs already; for a URL, a description is written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not is_url(value):

@@ -62,7 +62,7 @@ def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> N
 @click.option("--titles", is_flag=True, help="Their titles too.")
 @JSON
 def experiments(titles: bool, as_json: bool) -> None:
-    """List the experiments' numbers, one a line."""
+    """List the experiments' numbers, one per line."""
     from runners.experiments.registry import EXPERIMENTS
 
     plans, fields = EXPERIMENTS.values(), ("number", "title", "published", "notebook")

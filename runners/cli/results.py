@@ -68,7 +68,7 @@ def keep(folder: RunFolder, as_json: bool) -> None:
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @JSON
 def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool) -> None:
-    """Write the first profile of a run as speedscope or pprof reads it."""
+    """Write the first profile of a run in the format of speedscope or pprof."""
     from runners.cli.work import exported_profile
 
     name, content = exported_profile(folder, form, event)
@@ -234,10 +234,10 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 @click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
 @JSON
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
-    """List the runs that a policy gives up; with --yes remove them.
+    """List the runs that meet every given criterion; with --yes remove them.
 
-    The runs are those below ROOT; without ROOT, this project's. A run is given up if every criterion in the command
-    holds for it. A run that is being measured is never given up.
+    The runs are those below ROOT; without ROOT, this project's. A run that is being measured is neither listed nor
+    removed.
     """
     from runners.storage.run_folder import RUNS, finish_removals, given_up, remove_run
 

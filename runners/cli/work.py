@@ -108,7 +108,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return the name and, as `form`, the profile of a run's first step with a profile of `event`. Raises PlanError."""
+    """Return name and profile (as `form`) of a run's first step that has a profile of `event`. Raises PlanError."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:

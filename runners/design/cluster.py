@@ -17,7 +17,7 @@ OLD, NEW = "all-old", "all-new"
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
-#: Names of settings: a node's thread waits for each replica (blocking) or not, and how many replicas must respond.
+#: Names of settings: whether a node's thread waits for each replica (blocking), and how many of 3 must respond.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
 SHARDED = "sharded"
 

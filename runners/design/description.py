@@ -52,7 +52,7 @@ class Ready(Struct, frozen=True):
 
 
 class Fill(Struct, frozen=True):
-    """The data that a server holds before it is measured: from a workload's requests, one per key, or a command."""
+    """The data that a server holds before it is measured: written either by a workload's requests or by a command."""
 
     workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
     keys: Annotated[

@@ -56,7 +56,7 @@ class Parameter:
         return "text" if self.low is None else f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
 
     def parse(self, value: object) -> Value:
-        """Return `value`, converted to the parameter's type. Raises PlanError if it can't be, or is out of range."""
+        """Return `value`, converted to the parameter's type. Raises PlanError for a wrong type or a wrong value."""
         parsed = self._typed(value)
         if self.choices and not (self.optional and parsed in ("", "none")):
             parts = str(parsed).split(",") if self.several else [str(parsed)]
@@ -202,7 +202,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A measure in which a run is smaller than the original report, with its value here and its published value."""
+    """A measure in which a run is smaller than the original report, with the run's and the published value."""
 
     extent: Extent
     workload: str
@@ -259,7 +259,7 @@ class Experiment:
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """Return the checked parameters, else their defaults. Raises PlanError for an unknown name or a bad value."""
+        """Return all parameters, as given or by default. Raises PlanError for an unknown name or a bad value."""
         if TARGET.name in given and TARGET not in self.parameters:
             cause = "it takes no other servers" if self.notebook else "its server is named by --target"
             remedy = "lab run 01 or 04 -p target=a.yaml, or lab load, knee, profile or compare --target"

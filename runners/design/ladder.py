@@ -29,7 +29,7 @@ FEWEST_BATCHES = 2
 FEWEST_CONFIRMING, CONFIRMING_SHARE, SMOKE_SHARE = 2, 0.2, 0.1
 #: The rate that is offered between the short steps, as a share of the closed-loop rate, so that queues drain.
 REST_SHARE = 0.2
-#: Published rates up to this multiple of the base rate are offered too; a step above only measures its own queue.
+#: Published rates up to this multiple of the base rate are offered too; a higher step would only measure a queue.
 MOST_SHARE = 1.3
 _SAME = 0.02  # rates this close are one rate step
 WARM_S = 5.0
@@ -175,7 +175,7 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of load on a server by which start number `start` ends; start 1 has one load more."""
+        """Return after how many seconds of load on a server start number `start` ends; start 1 has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts

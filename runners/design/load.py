@@ -173,7 +173,7 @@ class Size:
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 
-#: The size of what was published, in an hour: its rates, connections, keys and values, each load a minute long.
+#: The size with the published rates, connections, keys and values; each load takes a minute, and a run an hour.
 PUBLISHED = "published"
 SIZES = {
     size.name: size

@@ -13,7 +13,7 @@ import msgspec
 from runners.design.load import AROUND_A_LOAD_S, WRK2_CALIBRATION_S, Rate, Shape, Workload
 from runners.design.setting import Setting
 
-#: Seconds that a rate step on a running server takes besides its load, and that a profiled one takes.
+#: Seconds that a rate step on a running server takes besides its load: without a profile, and with a profile.
 AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 STALL, OUTAGE, CLOSED, FAULT, PAIRED = "stall", "outage", "closed", "fault", "paired"

@@ -93,7 +93,7 @@ class TargetFile:
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
-        """Return the target with its placeholders filled in. Raises PlanError if `listen` needs a missing `{host}`."""
+        """Return the target with its placeholders filled in. Raises PlanError if `listen` needs an absent `{host}`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")

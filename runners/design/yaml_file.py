@@ -29,9 +29,9 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries`: by key whose entries the user names, the type of an entry. `parts`: by key that holds a record, the type
-    of the record. `faults` yields contradictions in a record. The remedy in an error is the description of the key,
-    `remedy` if no key is at fault, or `none_yet` if there is no file.
+    `entries`: the type of the entries of each key whose entries the user names. `parts`: the type of the record of each
+    key that holds a record. `faults` yields contradictions in a record. The remedy in an error is the key's description
+    or, without one, `remedy`; if there is no file, it is `none_yet`.
     """
 
     record: type[Record]

@@ -1,4 +1,4 @@
-"""Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
+"""Blocks whose next trial depends on earlier trials: a knee search, a ladder of rates, starts until there is a verdict.
 
 Each block is a Python generator that yields sessions and is sent their steps, measured now or read back on a resume.
 """
@@ -93,7 +93,7 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request a ladder's search or closed loop, a step at every rate, repeats for a late generator, profiled steps."""
+    """Request a ladder's search or closed loop, a step per rate, late generators' steps again, and profiled steps."""
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
         base = _base(searched.known.knee, searched.closed[0])
@@ -143,7 +143,7 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with its closed loop; replace the next rates if all lie below or above the range around it."""
+        """Begin a start with a closed loop; replace the next rates if their range and that loop's do not overlap."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
@@ -172,7 +172,7 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
-    """Request rounds of a load per server, in random order, until every knee is precise or its budget is spent."""
+    """Request rounds of one load per server, in random order, until each knee is precise or its budget is spent."""
     number = 0
     while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):

@@ -58,7 +58,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder. Raises NotebookError."""
+    """Run a notebook in a kernel of its own; the run folder gets the executed copy. Raises NotebookError."""
     # jsonschema runs without this grammar, which takes two seconds to build and serves a format that no notebook uses
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
@@ -156,7 +156,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError for `differences`, or if a `wanted` parameter (except minutes) differs from manifest `before`."""
+    """Raise PlanError if there are `differences`, or a `wanted` parameter, except minutes, is another one `before`."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

@@ -50,7 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: trials not quoted."""
+    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: how many trials are."""
 
     address: str
     status: Literal["complete", "failed"]
@@ -77,7 +77,7 @@ def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
 
 @contextlib.contextmanager
 def held(runs: Path) -> Iterator[None]:
-    """Lock the folder `runs` while the body runs: two loads disturb each other. Raises MeasureError if locked."""
+    """Lock the folder `runs` while the body runs: two loads disturb each other. Raises MeasureError if it is locked."""
     try:
         runs.mkdir(parents=True, exist_ok=True)
         lock = (runs / LOCK).open("a+", encoding="utf-8")
@@ -143,7 +143,7 @@ def settings(job: Job) -> str:
 
 
 def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield a plan as lines: one per combination of settings, if `ordered` one per job, then what is left."""
+    """Yield a plan as lines: one per combination of settings, if `ordered` one per job, then the time still planned."""
     measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:

@@ -187,7 +187,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, above a figure of the running load; afterwards both are removed."""
+    """One live line in a notebook's cell, above a figure of the running load; later, line and figure are removed."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -266,7 +266,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Begin a part of `planned_s` (in the plan: `in_plan_s`); yield a function that takes its seconds so far."""
+        """Begin a part of `planned_s` (in the plan: `in_plan_s`); yield a function to call with the seconds so far."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)

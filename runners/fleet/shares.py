@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on this host, which is the server's: clock, telemetry and stall witness serve both."""
+    """A place for a generator on the server's host, which has clock, telemetry and stall witness of the server."""
 
     name: str
 
@@ -109,7 +109,7 @@ class LocalSeat:
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load from this host; if `observed`, with telemetry and stall witness. Raises MeasureError."""
+    """Send a share of a load, if `observed` with telemetry and stall witness. Raises MeasureError on failure."""
     if generator.version != order.generator.version:
         cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -166,7 +166,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Send a load by the generators of all seats and merge their files; send a fill from here. Raises MeasureError."""
+    """Send a load by all seats' generators and merge their files; send a fill from here alone. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":

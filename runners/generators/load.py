@@ -66,7 +66,7 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A load generator. It sends for `lead_s` before it records. `command` raises MeasureError for unfit loads."""
+    """A load generator. It sends for `lead_s` before it records. `command` raises MeasureError if it can't send it."""
 
     path: Path
     version: str
@@ -81,7 +81,7 @@ class Generator:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: the generator's start and end (us since 1970), CPU time; `shares`: a record per generator."""
+    """How a load ended: start and end (us since 1970), CPU time; `shares`: a record per generator that shared it."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -167,7 +167,7 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
-    """Raise MeasureError for a load that only truepace can send; `more`: further (condition, cause) to raise it."""
+    """Raise MeasureError for a load that only truepace can send; `more`: pairs of a further condition and its cause."""
     for refused, cause in (
         (bool(spec.targets), "it can't share one schedule over several targets"),
         (bool(spec.parts_rps), "it can't change its rate within a load"),

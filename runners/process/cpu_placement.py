@@ -27,7 +27,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads use all cores while the body runs; wait up to `await_s` for their start."""
+    """Let a process's compiler threads use all cores while the body runs; first wait `await_s` at most for threads."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)

@@ -1,4 +1,4 @@
-"""A program that forks a guard for every child of the lab, so that no child outlives it. Standard library alone.
+"""A program that forks a guard for every child of the lab, so that no child outlives the lab. Standard library alone.
 
     python -I guard.py SOCKET_FD
 

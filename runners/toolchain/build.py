@@ -168,7 +168,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java unless this JDK has built the same sources; return the sources' hash. Raises ToolError."""
+    """Build server-java unless this JDK has built the same sources; return their hash. Raises ToolError on failure."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -186,7 +186,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return a folder with async-profiler's jars: the servers' build, or one that Maven fills. Raises ToolError."""
+    """Return the folder of async-profiler's jars, from the servers' build or filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -225,7 +225,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError.
+    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError if the build fails.
 
     `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone.
     """

@@ -241,7 +241,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return CPU time (ns) since the sampling began by name of process outside of the load, also of ended ones."""
+        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, also ended ones."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -311,7 +311,7 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
     """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
 
-    After the body, `file` is complete and the list holds the record. The record's `note` says if it could not run.
+    After the body, `file` is complete and the list holds the record; its `note` says why the witness could not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     try:

@@ -139,7 +139,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT one key `count` times on one connection; return each response's number, head bytes and head fields."""
+    """PUT one key `count` times on one connection; return, per response, its number and its head's bytes and fields."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
