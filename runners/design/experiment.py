@@ -66,7 +66,7 @@ class Parameter:
                 raise self._refusal(parsed, "a value stands twice")
         elif isinstance(parsed, str):
             self.read(parsed)
-        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
+        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # or NaN
             raise self._refusal(value, f"it is out of range ({self.range_text})")
         return self.kept(parsed) if isinstance(parsed, str) else parsed
 

@@ -31,7 +31,7 @@ FEWEST_CONFIRMING, CONFIRMING_SHARE, SMOKE_SHARE = 2, 0.2, 0.1
 REST_SHARE = 0.2
 #: Published rates up to this multiple of the base rate are offered too; a higher step would only measure a queue.
 MOST_SHARE = 1.3
-_SAME = 0.02  # rates this close are one rate step
+_SAME = 0.02  # two rates whose relative difference is at most this are one rate step
 WARM_S = 5.0
 CLOSED_S = 2.0  # seconds of a closed loop on a warm server
 LIKELY_PUBLISHED = 2  # published rates that a plan expects to be offered; the knee decides how many are
@@ -112,8 +112,8 @@ class KneeSearch:
     """A search for the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
     Each load has short steps of `shape.duration_s` in random order (see analysis.knee). The servers' loads come in
-    random order too. Each server has `minutes`, divided among `starts`. A search ends early if the relative width of
-    every knee's 95 % interval is at most `precision`. Then a closed loop and steps of `confirm_s` confirm each knee.
+    random order too. Each server has `minutes`, divided among `starts`, and gets fewer loads once the relative width of
+    its knee's 95 % interval is at most `precision`. Then a closed loop and steps of `confirm_s` confirm each knee.
     Raises PlanError for too few minutes, an unknown percentile, or no rate between `low_rps` and `high_rps`.
     """
 

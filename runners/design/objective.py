@@ -32,7 +32,7 @@ class Objective:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError if a part is wrong, and names it."""
+        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError with the part that is wrong."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
         for part in map(_plain, text.split(",")):

@@ -31,7 +31,7 @@ class YamlForm(Generic[Record]):
 
     `entries`: the type of the entries of each key whose entries the user names. `parts`: the type of the record of each
     key that holds a record. `faults` yields contradictions in a record. The remedy in an error is the key's description
-    or, without one, `remedy`; if there is no file, it is `none_yet`.
+    or, without one, `remedy`; for a missing or an empty file, it is `none_yet`.
     """
 
     record: type[Record]

@@ -111,7 +111,7 @@ def carry_out(
     watch: Lines,
     minutes: float | None = None,
 ) -> Ended:
-    """Measure the jobs without a result that fit into `minutes`. Raises MeasureError after an outcome with `stop`."""
+    """Measure the jobs without a result until the next would exceed `minutes`. Raises MeasureError after a `stop`."""
     begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):

@@ -136,7 +136,7 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """Send the stop signal, and after the grace time SIGKILL; return the exit code. May be called again."""
+        """Stop the process (SIGKILL follows after the grace time of `start`); return the exit code. May be repeated."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
         if not self.wait_up_to(grace_s * 2 + 2):
@@ -253,7 +253,7 @@ if __name__ == "__main__":  # python -m runners.process.supervisor WORDS…, as 
     sys.exit(hold(sys.argv[1:]))
 
 
-_CPU_CLOCK = 2  # the kernel's number of a process's CPU-time clock, see clock_getcpuclockid(3)
+_CPU_CLOCK = 2  # the kernel's number of the CPU-time clock that its scheduler keeps, see clock_getcpuclockid(3)
 _CLOCK_BITS = 3
 
 

@@ -81,7 +81,7 @@ class RunningTarget:
     def stop(self) -> int:
         """Stop the server and all that it started, unless the lab found it running. May be called twice."""
         code = self.child.stop() if self.child else 0
-        shutil.rmtree(self.folder / "data", ignore_errors=True)  # {data}
+        shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
 
 
