@@ -1,4 +1,4 @@
-"""`lab`: the command line, and what its commands share: the group, how results are printed, how a command ends."""
+"""`lab`: the command line. Its commands share the group, the printing of results, and the exit after an error."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Command(click.Command):
 
 
 class Panels(click.Group):
-    """A group that lists its commands by panel, each with a whole sentence."""
+    """A group of commands whose help lists them by panel, each command with a whole sentence."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.commands))
         for panel, names in PANELS.items():
             with formatter.section(panel):
-                # a description is never cut
+                # the limit is so high that no description is cut
                 rows = [(name.ljust(width), self.commands[name].get_short_help_str(1_000)) for name in names]
                 formatter.write_dl(rows)
 
@@ -62,7 +62,7 @@ def lab() -> None:
 
 
 def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
-    """Declare a command of `lab` with the examples that its help begins with."""
+    """Declare a command of `lab`; its help begins with the examples."""
     return lab.command(cls=Command, examples=examples)
 
 
@@ -75,7 +75,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text, with control characters, which a server or a file may hold, written as escape sequences."""
+    """Print a text; control characters, which servers and files may send, are written as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -102,12 +102,12 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
-    """Send what the body prints to standard error if `apart`: standard output is for the result alone."""
+    """If `apart`, send what the body prints to standard error: standard output is for the result alone."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 
 def _log(error: BaseException) -> Path | None:
-    """Append an error's traceback to the log of this user; return the log's path, None if it can't be written."""
+    """Append an error's traceback to this user's error log; return the log's path, None if it can't be written."""
     import logging.handlers
 
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
@@ -135,7 +135,7 @@ def _fail(text: str, error: BaseException, code: Exit) -> NoReturn:
 
 
 def _left_by(interrupt: BaseException | None) -> str:
-    """Return the end of the message on an interrupt: how to resume the run, or that nothing was measured yet."""
+    """Return the end of the message after an interrupt: how to resume the run, or that nothing was measured yet."""
     words = sys.argv[1:]
     resumable = any(word.partition("=")[0] == "--resume" for word in words)
     if isinstance(interrupt, Interrupted) and not resumable:
@@ -157,10 +157,10 @@ def main() -> None:
         error.show()
         sys.exit(Exit.USAGE)
     except (KeyboardInterrupt, click.Abort) as error:
-        interrupt = error.__cause__ if isinstance(error, click.Abort) else error  # click makes an Abort of either
+        interrupt = error.__cause__ if isinstance(error, click.Abort) else error  # click may wrap it in an Abort
         echo(f"lab: interrupted{_left_by(interrupt)}", err=True)
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:  # who reads has seen enough; the interpreter would complain when it flushes
+    except BrokenPipeError:  # the reader has closed the pipe, and the interpreter's last flush would print an error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.PROBLEM)
     except Exception as error:
@@ -169,4 +169,4 @@ def main() -> None:
         _fail(f"a fault of the lab: {error!r}", error, Exit.FAULT)
 
 
-from runners.cli import compare, measure, prepare, results  # noqa: E402, F401 - each declares its commands
+from runners.cli import compare, measure, prepare, results  # noqa: E402, F401 - each module declares its commands

@@ -1,4 +1,4 @@
-"""`lab compare`: two servers by one schedule, or runs or outputs that are there."""
+"""`lab compare`: measure two servers by one schedule, or compare runs or outputs that exist already."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def compare(
     """Compare two servers, runs or outputs: is one slower?
 
     Two servers, by URL or description, or two settings of the lab's own are measured by one schedule. Runs and files
-    are compared as they are, the first file's outputs with those of each other.
+    are compared as they are; of several files, the first is compared with each of the others.
 
-    Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed, or more
-    responses of the second than of the first; 4 a limit is inconclusive, and none failed; 130 interrupted.
+    Exit codes: 0 done, every limit passed; 1 it could not be measured; 2 wrong usage; 3 a limit failed, or more of
+    the second's responses failed than of the first's; 4 a limit is inconclusive, and none failed; 130 interrupted.
     """
     from runners.cli import planned
     from runners.design.objective import ChangeLimit
@@ -84,7 +84,7 @@ def compare(
 
     judging = _Judging(tuple(map(ChangeLimit.parse, limits)), inconclusive, as_json, markdown)
     sides = [[run_path(text) for text in side] for side in (a, b)]
-    if runs and all(path.suffix in (".yaml", ".yml") for path in runs):  # descriptions of servers; else outputs or runs
+    if runs and all(path.suffix in (".yaml", ".yml") for path in runs):  # servers' descriptions, not outputs or runs
         runs, targets = (), (*runs, *targets)
     measuring = (resume, parameters, baseline, markdown)
     if any(path.is_file() for path in (*runs, *sides[0], *sides[1])):
@@ -142,7 +142,7 @@ def _compare_folders(
     from runners.storage.run_folder import RunFolder
 
     for path in (*sides[0], *sides[1]):
-        RunFolder.open(path)  # before what is slow to import
+        RunFolder.open(path)  # fails before the slow imports
     from runners.cli.work import compare_folders, compared_text
     from runners.report.exports import runs_json
     from runners.results.limits import judge
@@ -156,7 +156,7 @@ def _compare_folders(
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """The options for the end of a comparison: how it is printed, and the limits that decide its exit code."""
+    """The options for a comparison's end: how the result is printed, and the limits that decide the exit code."""
 
     limits: tuple[ChangeLimit, ...]
     inconclusive: str
@@ -164,7 +164,7 @@ class _Judging:
     markdown: Path | None
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:
-        """Write a run's comparison in the forms that were asked for, and exit with the code of the limits."""
+        """Print a run's comparison as the options want it, and exit with the code that the limits decide."""
         from runners.cli import work
         from runners.report.exports import comment
         from runners.results.checks import of_comparison
@@ -177,7 +177,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print each judgement, print `document` with them if JSON is asked for, and exit with their code."""
+        """Print each judgement, with `--json` also `document` with the judgements, and exit with their exit code."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

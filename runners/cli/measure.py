@@ -1,4 +1,4 @@
-"""Commands that measure: an experiment, a server at one rate, its profile, its knee, a campaign."""
+"""Commands that measure: an experiment, a server at one rate, a server's profile, a server's knee, a campaign."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _numbers() -> list[str]:
 
 
 def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the argument and the option that name a server; the command gets it as the parameter `setting`."""
+    """Declare the argument and the option that name a server; the command gets the server as parameter `setting`."""
 
     @functools.wraps(command)
     def called(server: Path | None, target: Path | None, **others: object) -> object:
@@ -51,7 +51,7 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the options that name a fleet's hosts; the command gets `fleet`, a function that opens it, or None."""
+    """Declare the options that name a fleet's hosts; the command gets `fleet`: a function that opens it, or None."""
 
     @click.option("--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786.")
     @click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules.")
@@ -126,11 +126,11 @@ def load(
 ) -> None:  # fmt: skip
     """Load any server at one rate.
 
-    The server is a URL to GET, or a description that `lab init` writes. With --hosts or --scheduler it runs on the
-    first host, and the generators on the others.
+    The server is a URL to GET, or a description that `lab init` writes. With --hosts or --scheduler the server runs on
+    the first host, and the generators run on the others.
 
-    Exit codes: 0 the load was what was asked for; 1 it failed or fell short of its rate, or could not be measured; 2
-    wrong usage; 3 a limit of --fail-on failed; 4 one is inconclusive, and none failed; 130 interrupted.
+    Exit codes: 0 the load was as specified; 1 it failed or fell short of its rate, or could not be measured; 2 wrong
+    usage; 3 a limit of --fail-on failed; 4 a limit is inconclusive, and none failed; 130 interrupted.
     """
     from runners.design.objective import LoadLimit
 
@@ -144,7 +144,7 @@ def _load(
     given: Mapping[str, object], resume: Path | None, as_json: bool, fleet: Opens = None,
     limits: Sequence[LoadLimit] = (), inconclusive: str = "fail",
 ) -> NoReturn:  # fmt: skip
-    """Measure a load, print how it went and where its report lies, and exit with the code that limits and load give."""
+    """Measure a load, print its result and its report's path, and exit with the code that limits and load decide."""
     from runners.cli import planned
 
     load = planned.load(given, resume) if fleet is None else None
@@ -185,8 +185,8 @@ def _load(
 def profile(as_json: bool, resume: Path | None, parameters: tuple[str, ...], **named: object) -> None:
     """Load a server while its stacks are sampled: a flame graph.
 
-    It is loaded at one rate, then again with a profiler, by what is there: async-profiler for a JVM, py-spy for Python,
-    `pprof` of target.yaml for Go, else perf. Exit codes are those of `lab load`.
+    The server is loaded at one rate, then again with a profiler: async-profiler for a JVM, py-spy for Python, `pprof`
+    of target.yaml for Go, else perf. Exit codes are those of `lab load`.
     """
     _load({"profile": "cpu", **options.given_parameters(parameters, named)}, resume, as_json)
 
@@ -239,14 +239,14 @@ def campaign(file: Path, dry_run: bool, fleet: Opens, as_json: bool) -> None:
     """Measure many runs by a YAML file, in a randomised order.
 
     The file names experiments or targets, settings and repeats. The plan and its length are printed, then the progress.
-    A result is named by its content: a run that has one is not measured again, so the same command resumes a campaign
-    that ended early. See runners/docs/campaigns.md.
+    A run is not measured again if its result exists, so the same command resumes a campaign that ended early. See
+    runners/docs/campaigns.md.
 
     Exit codes: 0 all is measured, or as much as the budget allows; 1 a run failed; 2 wrong usage; 130 interrupted.
     """
     from runners.experiments.campaign import read_campaign
 
-    campaign = read_campaign(file)  # before what is slow to import
+    campaign = read_campaign(file)  # fails before the slow imports
     from runners.cli.work import measure_campaign
 
     out = sys.stderr if as_json else sys.stdout

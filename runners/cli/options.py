@@ -1,4 +1,4 @@
-"""Options and arguments that several commands take."""
+"""Types of arguments, and options, that several commands share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Run(click.Path):
 
 
 class _Opened(_Run):
-    """A run by its folder or id; the command gets its `RunFolder`, before it imports what is slow to import."""
+    """A run by its folder or id. The command gets its `RunFolder`; a wrong name is an error before any slow import."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from runners.storage.run_folder import RunFolder
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
 
 
 class _Target(click.Path):
-    """The description of a server, or the URL of a server that runs already, for which a description is written."""
+    """A server by its description's path, or by its URL if it runs already; for a URL, a description is written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not is_url(value):
@@ -58,7 +58,7 @@ class _Target(click.Path):
 
         name, text = describe_url(value)
         path = RUNS / "targets" / f"{name}.yaml"
-        if not path.exists():  # one that was written before may have been edited since
+        if not path.exists():  # the user may have edited a description that was written before
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file("--target", path, text)
             echo(f"written: {path}, where headers and other requests can be added", err=True)
@@ -107,5 +107,5 @@ def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> d
 
 
 def as_target(path: Path) -> str:
-    """Return target=PATH, the setting that stands for the server which the file describes."""
+    """Return target=PATH: the setting that stands for the server that this file describes."""
     return f"target={path.resolve()}"

@@ -1,4 +1,4 @@
-"""Check the run that a command is to make, before anything is built or loaded, and before slow imports."""
+"""Check the run that a command is to measure, before anything is built or loaded, and before slow imports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, unless one is
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a command is to make: plan, block, given parameters, and the folder of the run to resume, if any."""
+    """A run that a command is to measure: plan, block, given parameters, and the folder of a run to resume."""
 
     plan: str
     block: str
@@ -64,7 +64,7 @@ def _is_target(setting: object) -> bool:
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the parameters of the run to resume, if any, updated by those that are given."""
+    """Return the given parameters, on top of the parameters of the run to resume, if any."""
     earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 

@@ -1,4 +1,4 @@
-"""Commands that prepare: what is on this machine, what there is to measure, and files for a server of one's own."""
+"""Commands that prepare: show this machine's tools, list what can be measured, write files for one's own server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from runners.errors import Exit, LabError
 def doctor(as_json: bool) -> None:
     """Show which tools are here, and which are missing.
 
-    Exit codes: 0 the main job can run; 1 it can't.
+    Exit codes: 0 the lab can measure here; 1 it can't.
     """
     from runners.trial.machine import examine
 
@@ -62,7 +62,7 @@ def build(tool: str | None, source: str | None, force: bool, as_json: bool) -> N
 @click.option("--titles", is_flag=True, help="Their titles too.")
 @JSON
 def experiments(titles: bool, as_json: bool) -> None:
-    """List the experiments' numbers, one a line."""
+    """List the experiments' numbers, one per line."""
     from runners.experiments.registry import EXPERIMENTS
 
     plans, fields = EXPERIMENTS.values(), ("number", "title", "published", "notebook")
@@ -99,7 +99,7 @@ def questions(as_json: bool) -> None:
 def init(output: Path, name: str | None, command: str | None, url: str | None, path: str | None, as_json: bool) -> None:
     """Write a commented target.yaml for your server.
 
-    Asks for command, url and path where there is a terminal and they are not given.
+    At a terminal, asks for the command, url and path that are not given.
     """
     from runners.design.target import commented, read_target
 
@@ -118,7 +118,7 @@ def init(output: Path, name: str | None, command: str | None, url: str | None, p
     try:
         read_target(output)
     except LabError:
-        output.unlink()  # an option was wrong: nothing is left to be in the way of the next try
+        output.unlink()  # an option was wrong; the next try must not find a file there
         raise
     if as_json:
         print_json({"written": str(output)})
@@ -136,7 +136,7 @@ def _answer(given: str | None, question: str, default: str) -> str:
 
 
 def at_terminal() -> bool:
-    """Return whether standard input is a terminal, where somebody can be asked."""
+    """Return whether standard input is a terminal, so that somebody can answer questions."""
     return sys.stdin.isatty()
 
 

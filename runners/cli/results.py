@@ -1,4 +1,4 @@
-"""Commands on what was measured: runs of this lab, and the outputs of any load generator."""
+"""Commands on results: on runs of this lab, and on outputs of any load generator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def keep(folder: RunFolder, as_json: bool) -> None:
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @JSON
 def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool) -> None:
-    """Write the first profile of a run as speedscope or pprof reads it."""
+    """Write the first profile of a run in the format of speedscope or pprof."""
     from runners.cli.work import exported_profile
 
     name, content = exported_profile(folder, form, event)
@@ -105,9 +105,9 @@ def audit(
 ) -> None:
     """Find what is wrong with the outputs of any load generator.
 
-    Finds them in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
-    files that they write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier, fortio,
-    Gatling, ghz, h2load, hey, JMeter, k6, Locust, nighthawk, oha, vegeta, HdrHistogram logs.
+    Finds outputs in files, folders and runs. Reads what the tools print, in Markdown, text, HTML and notebooks, and the
+    files that the tools write; `--tools` lists them: wrk, wrk2, truepace, ab, Artillery, autocannon, bombardier,
+    fortio, Gatling, ghz, h2load, hey, JMeter, k6, Locust, nighthawk, oha, vegeta, HdrHistogram logs.
 
     \b
     Exit status:
@@ -157,7 +157,7 @@ def audit(
 def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
     """List the runs, or query them in SQL.
 
-    They are those below ROOTS, this project's unless given.
+    The runs are those below ROOTS; without ROOTS, this project's runs.
     """
     _require_sql(sql)
     from runners.readers.history import RUN_LIST, open_history
@@ -170,7 +170,7 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
 
 
 def _require_sql(sql: str | None) -> None:
-    """Raise UsageError for a text that is not SQL, before imports that take seconds."""
+    """Raise UsageError if a text is not SQL; it is checked before imports that take seconds."""
     if sql is None:
         return
     import duckdb
@@ -208,8 +208,8 @@ def _print_rows(rows: DataFrame, form: str, none: str = "no rows") -> None:
 def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, as_json: bool) -> None:
     """Write the figures of all runs as one Parquet data set.
 
-    The runs are those below ROOTS, this project's unless given; the data set goes to FOLDER. It is partitioned by
-    experiment and class of machine, and made anew by each call. See runners/docs/campaigns.md.
+    The runs are those below ROOTS; without ROOTS, this project's. The data set goes to FOLDER, is partitioned by
+    experiment and class of machine, and is made anew by each call. See runners/docs/campaigns.md.
     """
     _require_sql(sql)
     from runners.readers.history import open_dataset, write_dataset
@@ -234,10 +234,10 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 @click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
 @JSON
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
-    """List the runs that a policy gives up; with --yes remove them.
+    """List the runs that meet every given criterion; with --yes remove them.
 
-    The runs are those below ROOT, this project's unless given. A run is given up if every criterion that is given holds
-    for it. One that is being measured never is.
+    The runs are those below ROOT; without ROOT, this project's. A run that is being measured is neither listed nor
+    removed.
     """
     from runners.storage.run_folder import RUNS, finish_removals, given_up, remove_run
 
@@ -265,8 +265,8 @@ def prune(root: Path | None, days: float | None, keep: int | None, incomplete: b
 def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     """Show where figures changed their level over the runs.
 
-    The runs are those below ROOTS, this project's unless given. Figures are latencies and throughputs; one on one class
-    of machine at a time. Exit 0 if none got worse lately, 1 if one did, 2 for wrong usage.
+    The runs are those below ROOTS; without ROOTS, this project's. A figure is a latency or a throughput on one class of
+    machine. Exit 0 if no figure got worse lately, 1 if one did, 2 for wrong usage.
     """
     from runners.readers.history import open_history
     from runners.report.sections import trend_lines

@@ -1,4 +1,4 @@
-"""Make the runs of `lab load`, `lab knee`, `lab compare` and `lab campaign`; read runs and outputs for commands."""
+"""Measure the runs of `lab load`, `lab knee`, `lab compare` and `lab campaign`; read runs and outputs for commands."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def measure(run: planned.PlannedRun) -> RunFolder:
-    """Measure a run and write its report; return its folder. Raises LabError, and Interrupted with the folder."""
+    """Measure a run, write its report, return its folder. Raises LabError; after Ctrl-C Interrupted with the folder."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
         lab.run(run.block)
@@ -67,7 +67,7 @@ def measure(run: planned.PlannedRun) -> RunFolder:
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Run a target on a fleet's first host, load it from the others; return the run folder here. Raises LabError."""
+    """Run a target on a fleet's first host and load it from the others; return this machine's run folder."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Compare a target with an earlier revision of its repository; return the run folder, as `measure` does."""
+    """Measure a target against an earlier revision of its repository; return the run folder. Raises as `measure`."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
@@ -101,14 +101,14 @@ def compare_with_revision(
 
 
 def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
-    """Return the comparisons of a run. Raises PlanError for a run that holds none."""
+    """Return the comparisons of a run. Raises PlanError if the run holds none."""
     if not (of_run := comparisons(read_run(folder))):
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
     return of_run
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return a run's first step with a profile of `event`: its name, and the profile as `form`. Raises PlanError."""
+    """Return name and profile (as `form`) of a run's first step that has a profile of `event`. Raises PlanError."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -121,7 +121,7 @@ def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, byt
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
-    """Return a run as JSON: each load with its rates, percentiles with bounds and validity, and the conclusions."""
+    """Return a run for JSON: each load (rates, percentiles with bounds, validity), knees, comparisons, conclusions."""
     run = read_run(folder)
     return {
         "run": str(folder.path),
@@ -134,12 +134,12 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def searches(run: Run) -> list[Ladder]:
-    """Return the ladders of a run on which a knee was searched."""
+    """Return those ladders of a run that searched for a knee."""
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
 def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
-    """Return a knee and its 95 % interval; an end that is not known is null."""
+    """Return a knee and its 95 % interval, for JSON; an unknown end of the interval is None."""
     ends = ("rps", "low_rps", "high_rps", "closed_loop_rps")
     finite = {end: words.finite(getattr(knee, end)) for end in ends}
     return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
@@ -179,7 +179,7 @@ def _load_json(step: Step) -> dict[str, Any]:
 
 
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
-    """Return a run's first load without a profiler, or None, and a line for each load that failed or fell short."""
+    """Return a run's first load without a profiler (or None); and a line for each load that failed or fell short."""
     loads = read_run(folder).find()
     short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
     return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
@@ -188,7 +188,7 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Compare runs `a` with runs `b` by the margin `see`; `output`: an HTML file to write too. Raises PlanError."""
+    """Compare runs `a` with runs `b`; `see`: the smallest change of interest; `output`: an HTML file to write."""
     see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
@@ -209,7 +209,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields other than the setting in which runs differ. Raises PlanError for one not in `despite`."""
+    """Return the fields, except the setting, in which runs differ. Raises PlanError if one is not in `despite`."""
     fields = differing(left, right)
     allowed = tuple(f"{name}." for name in despite)
     if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:
@@ -224,7 +224,7 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Return the comparison of load tools' outputs in files, as text or JSON, and its judgements. Raises PlanError."""
+    """Return the comparison of load tools' outputs in files, as text or JSON; and its judgements. Raises PlanError."""
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
     texts, records, compared = list[str](), [], list[Comparison]()
@@ -263,7 +263,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print a campaign's plan and, unless `dry_run`, measure the jobs that have no result yet. Raises LabError."""
+    """Print a campaign's plan; unless `dry_run`, then measure the jobs that have no result yet. Raises LabError."""
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):
         print(line, file=out, flush=True)
@@ -274,7 +274,7 @@ def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Flee
         try:
             if fleet is None:
                 return carry_out(jobs, LocalRunner(shown, shown.note).run, RUNS, shown, minutes)
-            from runners.fleet.hosts import spread  # here, because a lab without a fleet needs no dask
+            from runners.fleet.hosts import spread  # imported here, as a lab without a fleet needs no dask
 
             return spread(jobs, fleet, RUNS, shown, minutes)
         finally:

@@ -1,4 +1,4 @@
-"""The blocks of an experiment, as data: each yields the sessions that it needs."""
+"""The blocks of an experiment, as data: a block yields the sessions that have to be measured for it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -27,26 +27,26 @@ from runners.design.session import (
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-#: The largest share of the server's core that all rates of a shared schedule take together.
+#: The largest share of their common core that the servers of a shared schedule may use together.
 MOST_UTILISATION = 0.5
-#: The most requests per second of a shared schedule in all: at higher rates the servers disturb each other.
+#: The highest offered rate of a shared schedule, all servers together: above it the servers disturb each other.
 MOST_SHARED_RPS = 8_000.0
 FEWEST_STARTS = 3  # of each treatment, for any verdict
-MOST_AT_ONCE = 2  # treatments in a start besides the baseline, where the servers share a machine with much else
+MOST_AT_ONCE = 2  # treatments in a start besides the baseline, so that few servers share the machine
 MOST_WARM_S, MOST_ALONE_S = 10.0, 3.0
-SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # of a load on one server alone, and of a load that all servers share
-#: Seconds of a slice in closed loop. A burst of the machine's stalls lasts a tenth of a second: slices are shorter than
-#: it, so that all servers share it. Those of writes are longer: a flush then ends in the slice that caused it.
+SOLO_WARMUP_S, COMPARED_WARMUP_S = 0.2, 1.0  # before a load on one server alone, before a load that all servers share
+#: Seconds of a slice in closed loop. Slices are shorter than a burst of the machine's stalls (a tenth of a second), so
+#: that a burst hits all servers. Slices of writes are longer, so that a flush ends in the slice that caused it.
 SLICE_S, WRITES_SLICE_S = 0.02, 0.05
 REFERENCE_TARGET = Setting("noop", "noop")
 
 
 @dataclass(frozen=True, slots=True)
 class FixedRate:
-    """Loads of several treatments at one rate: the instrument floor first, then every treatment, clean and profiled.
+    """Loads at one rate: on a server that does nothing, then on each treatment without and with a profiler.
 
-    `rate_rps` 0: the published rate if it is at most `share` of the weakest treatment's closed loop, else that share.
-    `cold` is sent first to every new server, on an empty store, not warmed. Given `sessions` (see `known`) replace all.
+    If `rate_rps` is 0, the published rate is offered, but at most `share` of the slowest treatment's closed-loop rate.
+    `cold`: a workload that each new server gets first, with an empty store and no warm-up. `sessions`: see `known`.
     """
 
     name: str
@@ -65,7 +65,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
-        """Return a block of sessions whose trials are planned already, so that no rate has to be chosen for them."""
+        """Return a block that measures only the given sessions; their trials have rates, so that none is chosen."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
@@ -82,13 +82,13 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Choose the rate of all loads from each treatment's closed-loop rate; None for a block of given sessions."""
+        """Choose the rate of all loads from each treatment's closed-loop rate; None if the block has given sessions."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the instrument floor's session, then those of each treatment; if `rate` is None the given sessions."""
+        """Return the session on the server that does nothing, then each treatment's; if `rate` is None, `sessions`."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -101,7 +101,7 @@ class FixedRate:
         clean = Trial(step_name(self.workload.name, treatment.name), LOAD, self.workload, rate, self._shape(LOAD))
         trials = (clean, *profiled(clean, f"{clean.name}-profiled", self.profile))
         fill = self.workload.fill
-        restart = fill is not None and treatment.target is None  # of others, each start is an empty one
+        restart = fill is not None and treatment.target is None  # a start of a foreign server empties its data
         if self.cold is None:
             return (Session(treatment, trials, fill, restart=restart),)
         shape = replace(clean.shape, warmup_s=0.0)
@@ -116,7 +116,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
-        """Return the block that interleaves these treatments, at a rate that follows from that of this block."""
+        """Return the block that interleaves these treatments, at a rate derived from this block's rate or probes."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -131,11 +131,11 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Loads of one warm server, sent by one generator after the other, while faults happen to the server.
+    """Loads that several generators send to one warm server, one after the other, while faults happen to the server.
 
-    With `rounds`, all generators send in each round, in random order. An empty name stands for the generator of the
-    run. The rate is `rate_rps`, or if that is 0 `share` of the warm-up's closed loop; generators in `without_rate` send
-    in closed loop. The last fault may outlast the load.
+    With `rounds`, every generator sends once in each round, in random order. The name "" means the run's generator. The
+    rate is `rate_rps`, or if that is 0, `share` of the rate that the warm-up's closed loop achieved. Generators in
+    `without_rate` send in closed loop. The last fault may outlast the load.
     """
 
     name: str
@@ -199,15 +199,15 @@ class FaultInjection:
 
 @dataclass(frozen=True, slots=True)
 class Interleaved:
-    """A comparison of treatments that are up at once, over several fresh starts of each (runners/docs/method.md).
+    """A comparison of treatments whose servers are up at once, over several fresh starts (runners/docs/method.md).
 
-    Each request of a load at a rate goes to one server; with `slice_s` one server at a time is loaded in closed loop.
-    `control` adds a second process of the baseline; a load at a rate adds a server that does nothing. Each server gets
-    `rate_rps`; 0: all together use at most half of the core. `at_once` treatments share a start with the baseline (an
-    incomplete block design); 0: all. `primary`: the quantity that decides; `margin`: the relative change that would
-    matter; with `until` the block ends when `primary` is decided. `solo`, `loops`: each server is also loaded alone, at
-    the rate and in closed loop. `cold`: names of treatments neither filled nor warmed. `like`: an earlier block whose
-    rate or probes give the rate.
+    Without `slice_s`, each request goes to one of the servers, and a server that does nothing is added. Each server
+    gets the rate `rate_rps`, or if that is 0, a rate at which all together use at most half of the core. With
+    `slice_s`, a closed loop loads one server at a time. `control` adds a second process of the baseline. Each start has
+    the baseline and `at_once` other treatments (an incomplete block design), or all if `at_once` is 0. `primary`: the
+    quantity that decides; `margin`: its relative change that would matter; `until`: the block ends when `primary` is
+    decided. `solo`, `loops`: each server is also loaded alone, at the rate or in closed loop. `cold`: names of
+    treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the rate.
     """
 
     name: str
@@ -256,18 +256,18 @@ class Interleaved:
         return None if known else REFERENCE_TARGET
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop that warms each treatment, from which the rate is chosen; none if no probe is needed."""
+        """Return a closed loop per treatment, which warms it and from which the rate is chosen; none if not needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
         sessions = [WarmServer(treatment, self.workload, self.size).warm_up(self.shape) for treatment in self.ordered]
-        # under the block's name: a resume reads them back, and other blocks load the same treatments otherwise
+        # named after the block: a resume must not read the probes of another block on the same treatments
         own = (replace(one.trials[0], name=step_name(PROBE, self.name, one.treatment.name)) for one in sessions)
         return tuple(
             replace(session, trials=(probe,), warm_up=probe) for session, probe in zip(sessions, own, strict=True)
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Choose the rate offered to each server by the treatments' closed-loop rates; None for a closed-loop block."""
+        """Choose the rate offered to each server from the treatments' closed-loop rates; None for a block by slices."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -276,7 +276,7 @@ class Interleaved:
             rps = MOST_UTILISATION * self.like.rate_rps / len(self._members(self.ordered))
             return Rate(float(f"{rps:.2g}"), f"all together get {MOST_UTILISATION:.0%} of the given rate")
         reached = [*capacity_rps.values(), *([capacity_rps[self.baseline]] if self.control_setting else [])]
-        idle = 1 / max(reached) if self.reference else 0.0  # it reaches no less than any that does something
+        idle = 1 / max(reached) if self.reference else 0.0  # the reference is at least as fast as the fastest treatment
         utilised_s = sum(1 / rps for rps in reached) + idle
         rps = min(MOST_UTILISATION / utilised_s, MOST_SHARED_RPS / len(self._members(self.ordered)))
         return Rate(float(f"{rps:.2g}"), f"all together take at most {MOST_UTILISATION:.0%} of the core")
@@ -285,7 +285,7 @@ class Interleaved:
         return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield every start's session: each treatment is in `starts` of them, the baseline in all."""
+        """Yield one session per start. Each treatment takes part in `starts` sessions, the baseline in all sessions."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):
@@ -318,9 +318,9 @@ class Interleaved:
         return SharedSession(number, order, load, warm_s, seed, self.slice_s, reference)
 
     def within(self, minutes: float) -> Self:
-        """Return the block with as many starts as fit into `minutes`. Raises PlanError if that is too few to decide."""
+        """Return the block with as many starts as fit into `minutes`. Raises PlanError if too few fit for a verdict."""
         start_s = self._starts_s / self.starts
-        # a budget that starts fill to the microsecond is filled, however their seconds were summed up
+        # + 1e-6: rounding must not cost a start if the starts need exactly the budget
         starts = int((minutes * 60 - planned_s(self.probes())) / start_s + 1e-6)
         if starts < FEWEST_STARTS:
             cause = f"too short for {FEWEST_STARTS} starts of {start_s:.0f} s"

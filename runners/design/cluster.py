@@ -1,23 +1,23 @@
-"""Settings of clusters: three nodes of the LSM store in one JVM or a process each, sharded or replicated."""
+"""Settings of clusters: three nodes of the LSM store, in one JVM or in three processes, sharded or replicated."""
 
 from runners.design.setting import FLUSH, OLD_LSM, WAL, Setting
 
 ENGINE = "lsm"
 NODES = 3
-#: Ids that the report wrote, from 0 on; its GET asked for random ones of them.
+#: How many ids the report wrote, from 0 on; its GETs read random ids of these.
 PUBLISHED_KEYS = 3_710_000
 #: Threads of a node's pool, before and after the report's changes. The report does not state its number of cores.
 OLD_THREADS, NEW_THREADS = 20, 6
 THREADS_A_CORE = 2
 QUEUE = 128
-#: On a replicated cluster each request to the first node makes two calls; the blocking client has room for QUEUE calls.
+#: For each request, a replicated cluster's first node calls two others; its blocking client has room for QUEUE calls.
 REPLICATED_CONNECTIONS = 60
 OLD, NEW = "all-old", "all-new"
-#: The server before the report's changes, with each change alone, and with all. A short size measures only some.
+#: Names of settings: the server before the report's changes, with one of the changes, with all. Short sizes omit some.
 FEWER_OBJECTS = "fewer-objects"
 CHANGES = (OLD, "fewer-threads", "no-lock", FEWER_OBJECTS, "murmur3", NEW)
 ONE = "one-node"
-#: Whether a thread of the node waits for each replica, and how many of the three must have responded.
+#: Names of settings: whether a node's thread waits for each replica (blocking), and how many of 3 must respond.
 REPLICATED = ("blocking-2of3", "async-2of3", "blocking-3of3", "async-3of3")
 SHARDED = "sharded"
 
@@ -55,7 +55,7 @@ def alone(cores: int) -> Setting:
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return NEW under the name SHARDED, or a setting of REPLICATED, as three processes with a write-ahead log."""
+    """Return a cluster of three processes with a write-ahead log: NEW for the name SHARDED, or one of REPLICATED."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)

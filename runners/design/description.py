@@ -1,4 +1,4 @@
-"""The form of `target.yaml` as typed records, and contradictions between its keys; errors name line and key."""
+"""The form of `target.yaml` as typed records, and checks for keys that contradict each other."""
 
 import re
 from collections.abc import Iterator
@@ -18,10 +18,10 @@ PLACEHOLDERS = ("{key}", "{counter}")
 PORT, DATA, HOST = "{port}", "{data}", "{host}"
 #: Where servers listen unless they are to be reached from other hosts.
 LOOPBACK = "127.0.0.1"
-#: The longest body that stands in the file itself: it goes to the generator by its command line.
+#: The longest body that may stand in the file itself, since the generator gets such a body on its command line.
 MOST_BODY_CHARACTERS = 65_536
 
-#: Where a report can put frames of a target; the readers have further ones for the lab's own servers.
+#: Categories in which a report sums up a target's profile frames; frames of the lab's own servers have further ones.
 Category = Literal[
     "handler", "storage", "cache", "log", "hand-over", "HTTP parsing", "response", "socket read", "socket write", "poll"
 ]
@@ -42,7 +42,7 @@ Values = dict[str, str | FromEnvironment]
 
 
 class Ready(Struct, frozen=True):
-    """The sign that a server is ready; one of `port`, `url`, `line`."""
+    """The sign that a server is ready: exactly one of `port`, `url` and `line`."""
 
     port: Annotated[Port | None, Meta(description="ready when this port accepts a connection")] = None
     url: Annotated[UrlPath | None, Meta(description="ready when a GET of this path gives `status`")] = None
@@ -52,7 +52,7 @@ class Ready(Struct, frozen=True):
 
 
 class Fill(Struct, frozen=True):
-    """The data that a server holds before it is measured, written by a workload's requests, one a key, or a command."""
+    """The data that a server holds before it is measured: written either by a workload's requests or by a command."""
 
     workload: Annotated[Name | None, Meta(description="whose requests are sent, each key once")] = None
     keys: Annotated[
@@ -70,7 +70,7 @@ BodyBytes = Annotated[int, Meta(ge=0, le=64 << 20)]
 
 
 class TargetWorkload(Struct, frozen=True):
-    """The requests of a load: a method, a path template and a body or its size, or a Lua script as wrk runs it."""
+    """The requests of a load: either a method, a path template and a body or its size; or a Lua script for wrk."""
 
     method: Annotated[str, Meta(pattern="^[A-Z]{1,20}$", description="in capitals: GET")] = "GET"
     path: Annotated[
@@ -96,7 +96,7 @@ class TargetWorkload(Struct, frozen=True):
 
     @property
     def body_text(self) -> str | None:
-        """The body that the file itself gives, with its placeholders; None if it gives none."""
+        """The body that is written in the file, with its placeholders; None if the file holds no body."""
         return self.body if self.json is None else msgspec.json.encode(self.json).decode()
 
 
@@ -202,7 +202,7 @@ def _contradictions(target: Target) -> Iterator[Fault]:
             yield ("data",), "it is emptied before each start and must lie below `directory`", ""
     if target.fill is not None:
         yield from _fill_faults(target.fill, target)
-    # a pattern's $ also fits before a last line break
+    # the $ of NAME also matches before a final line break
     for keys, text in ((("name",), target.name), *((("workloads", name), name) for name in target.workloads)):
         if not text.isprintable():
             yield keys, "it has a line break", "give a name of one line"

@@ -22,7 +22,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its default fixes the type; `read` checks a text, `kept` returns the text that a run keeps."""
+    """One parameter, of the type of its default. `read` raises PlanError for a bad text; a run records `kept(text)`."""
 
     name: str
     default: Value
@@ -56,7 +56,7 @@ class Parameter:
         return "text" if self.low is None else f"{self.low:g} to {self.high:g} {self.unit}".rstrip()
 
     def parse(self, value: object) -> Value:
-        """Return `value`, or the value that its text stands for. Raises PlanError for a wrong type or out of range."""
+        """Return `value`, converted to the parameter's type. Raises PlanError for a wrong type or a wrong value."""
         parsed = self._typed(value)
         if self.choices and not (self.optional and parsed in ("", "none")):
             parts = str(parsed).split(",") if self.several else [str(parsed)]
@@ -66,7 +66,7 @@ class Parameter:
                 raise self._refusal(parsed, "a value stands twice")
         elif isinstance(parsed, str):
             self.read(parsed)
-        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # NaN neither
+        elif self.low is not None and self.high is not None and not self.low <= parsed <= self.high:  # or NaN
             raise self._refusal(value, f"it is out of range ({self.range_text})")
         return self.kept(parsed) if isinstance(parsed, str) else parsed
 
@@ -107,11 +107,11 @@ def describe(parameters: Sequence[Parameter]) -> str:
 
 
 def listed(value: Value) -> tuple[str, ...]:
-    """Return the items of a comma-separated value; none for `none`."""
+    """Return the items of a comma-separated value; an empty tuple for the value `none`."""
     return tuple(part for part in str(value).split(",") if part not in ("", "none"))
 
 
-#: Planned seconds of a report, for the progress.
+#: Seconds that the progress display expects for the writing of the report.
 REPORT_S = 12.0
 
 
@@ -135,7 +135,7 @@ COMMON = (
     Parameter("port", 0, "the server's port; 0: a free one", low=0, high=65_535),
 )
 
-#: The parameter of an experiment on stores that can also load other servers.
+#: The parameter by which an experiment on stores loads other servers in place of the stores.
 TARGET = Parameter(
     "target", "", "other servers in place of the stores: descriptions, apart by commas", read=targets_of,
     kept=whole_paths,
@@ -154,7 +154,7 @@ def setting_of(text: str) -> Setting:
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
 
-#: Parameters of one load on servers that are settings: `lab knee`, and experiment 09.
+#: Parameters of experiments that send one kind of load to given settings: `lab knee`, and experiment 09.
 ONE_LOAD = (
     *without(COMMON, "rate_rps", "engines", "profile"),
     Parameter("workload", "put", "what is sent", choices=tuple(WORKLOADS)),
@@ -172,7 +172,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
     """Return the lab's workload of this name, or if the settings are targets, the workload that all of them describe.
 
-    Raises PlanError if targets lack it or differ in it, or can't be up at once since they listen on one port.
+    Raises PlanError if a target lacks it or describes it differently, or if two targets would listen on one port.
     """
     targets = [file for text in settings if (file := target_of(text)) is not None]
     if not targets:
@@ -202,7 +202,7 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A quantity, such as the number of keys, of which a run has less than the original report, with both values."""
+    """A measure in which a run is smaller than the original report, with the run's and the published value."""
 
     extent: Extent
     workload: str
@@ -240,7 +240,7 @@ class Experiment:
     workloads: tuple[Workload, ...] = ()
 
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
-        """Return the blocks of a run with these checked parameters. Raises PlanError for what can't be measured."""
+        """Return the blocks of a run with these checked parameters. Raises PlanError if a block can't be measured."""
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
@@ -255,11 +255,11 @@ class Experiment:
         return tuple(Shortfall(*key, here[key], there[key]) for key in smaller)
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
-        """Return the size for a run folder's name; `all` for an experiment that measures nothing."""
+        """Return the size that a run folder's name holds; `all` for an experiment that measures nothing."""
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:
-        """Return checked parameters, with defaults for those not given. Raises PlanError for an unknown or bad one."""
+        """Return all parameters, as given or by default. Raises PlanError for an unknown name or a bad value."""
         if TARGET.name in given and TARGET not in self.parameters:
             cause = "it takes no other servers" if self.notebook else "its server is named by --target"
             remedy = "lab run 01 or 04 -p target=a.yaml, or lab load, knee, profile or compare --target"

@@ -22,19 +22,19 @@ from runners.design.session import (
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-#: Seconds of a short step of a search by default, and how many short steps are one load.
+#: Default seconds of a short step in a search, and the number of short steps in one load.
 SEARCH_STEP_S, BATCH = 0.5, 8
 FEWEST_BATCHES = 2
-#: Steps that confirm a knee: the fewest, their share of a large budget, and the part of their length in the smoke size.
+#: Steps that confirm a knee: their least number, their share of a large budget, the factor of their length in smoke.
 FEWEST_CONFIRMING, CONFIRMING_SHARE, SMOKE_SHARE = 2, 0.2, 0.1
-#: Between its short steps a server rests at this share of what it reached in a closed loop.
+#: The rate that is offered between the short steps, as a share of the closed-loop rate, so that queues drain.
 REST_SHARE = 0.2
-#: Published rates up to this multiple of the knee are offered too; above it a step only tells the length of its queue.
+#: Published rates up to this multiple of the base rate are offered too; a higher step would only measure a queue.
 MOST_SHARE = 1.3
-_SAME = 0.02  # rates this close are one rate step
+_SAME = 0.02  # two rates whose relative difference is at most this are one rate step
 WARM_S = 5.0
-CLOSED_S = 2.0  # of a closed loop on a warm server
-LIKELY_PUBLISHED = 2  # rates within reach; how many there are is only known when the knee is
+CLOSED_S = 2.0  # seconds of a closed loop on a warm server
+LIKELY_PUBLISHED = 2  # published rates that a plan expects to be offered; the knee decides how many are
 
 
 def most_again(steps: int) -> int:
@@ -45,7 +45,7 @@ def most_again(steps: int) -> int:
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    A rate is at most MOST_SHARE times `base_rps`; with `beyond`, at most the first published rate above `base_rps`.
+    Only rates up to MOST_SHARE times `base_rps` count; with `beyond`, up to the first published rate above `base_rps`.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -54,7 +54,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return the rates of a ladder, lowest first: the published ones, and shares of the base that are not near them."""
+    """Return a ladder's rates, lowest first: the published ones, and shares of the base that are near none of these."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -71,7 +71,7 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 class WarmServer:
     """A server of a search or a ladder: treatment, workload with its fill, and the number of its fresh start, from 1.
 
-    With `keep_others` warm servers of earlier sessions stay up.
+    With `keep_others`, the warm servers of earlier sessions are not stopped.
     """
 
     treatment: Setting
@@ -90,7 +90,7 @@ class WarmServer:
         return self.session(self._closed(shape))
 
     def closed_loop(self, shape: Shape) -> Session:
-        """Return the session of a short closed loop on the warm server: the most that its connections achieve."""
+        """Return the session of a short closed loop on the warm server, which shows the most that it can achieve."""
         first = self._closed(shape)
         own = replace(first.shape, duration_s=min(CLOSED_S, first.shape.duration_s or CLOSED_S))
         return self.session(replace(first, name=step_name(first.name, "warm"), shape=own))
@@ -111,10 +111,10 @@ class WarmServer:
 class KneeSearch:
     """A search for the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
-    Each load has short steps of `shape.duration_s` in random order (see analysis.knee); the order of the servers' loads
-    is random. Each server has `minutes`, divided among `starts`; the search ends when every 95 % interval is narrower
-    than `precision`. Then a closed loop and steps of `confirm_s` around each knee confirm it. Raises PlanError for too
-    few minutes, an unknown percentile, or no rate between `low_rps` and `high_rps`.
+    Each load has short steps of `shape.duration_s` in random order (see analysis.knee). The servers' loads come in
+    random order too. Each server has `minutes`, divided among `starts`, and gets fewer loads once the relative width of
+    its knee's 95 % interval is at most `precision`. Then a closed loop and steps of `confirm_s` confirm each knee.
+    Raises PlanError for too few minutes, an unknown percentile, or no rate between `low_rps` and `high_rps`.
     """
 
     name: str
@@ -159,12 +159,12 @@ class KneeSearch:
 
     @property
     def confirm_s(self) -> float:
-        """The seconds of a step that confirms a knee; a tenth in the smoke size."""
+        """The seconds of a step that confirms a knee; in the smoke size, a tenth of the usual length."""
         return self.objective.sustained_s * (SMOKE_SHARE if self.server.size.name == "smoke" else 1.0)
 
     @property
     def _least_confirming_s(self) -> tuple[float, float]:
-        """The seconds of the closed loop on a warm server, and of the fewest longer steps."""
+        """The planned seconds of the closed loop before the confirmation, and of the fewest steps that confirm."""
         longer_s = self.confirming(self.server, 1, 1.0).planned_s
         return self.server.closed_loop(self.shape).planned_s, FEWEST_CONFIRMING * longer_s
 
@@ -175,13 +175,13 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of load on a server after which start number `start` ends; start 1 has one load more."""
+        """Return after how many seconds of load on a server start number `start` ends; start 1 has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return the session of load number `index`, with `rates` in an order drawn from seed, server and index."""
+        """Return the session of load number `index`: short steps at `rates`, in an order drawn from the seed."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -210,10 +210,10 @@ class KneeSearch:
 class Ladder:
     """Several rates that are offered one after the other to one warm server.
 
-    The rates are `rates`, or those of the ladder `like`, or `shares` of a base: the knee of `search` or of the search
-    `like`, else the rate of the closed loop. The `most_published` nearest of the `published` rates (name of the output,
-    rate) are offered too, for `published_s` (see `nearest`). Steps nearest to the shares in `profiled` (None: all) are
-    repeated with a profiler; up to a third of the steps are repeated if the generator was late.
+    The rates are `rates`, or those of the ladder `like`, or `shares` of a base. The base is the knee that `search` or
+    the search `like` finds, else the closed-loop rate. Of `published` (name of the output, rate), the `most_published`
+    rates nearest to the base are offered too, for `published_s`. The steps nearest to the shares in `profiled` (None:
+    all steps) are repeated with a profiler; up to a third of all steps are repeated if the generator was late.
     """
 
     name: str
@@ -240,7 +240,7 @@ class Ladder:
 
     @property
     def ladder(self) -> str:
-        """The ladder's name in the records of its steps; it differs from that of the search on the same server."""
+        """The ladder's name in its steps' records; with `shares` it is not the name of the search on this server."""
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:
@@ -252,7 +252,7 @@ class Ladder:
         return self.server.session(Trial(name, RATE_STEP, self.workload, rate, shape))
 
     def profiled_sessions(self, rps: float) -> tuple[Session, ...]:
-        """Return the sessions that repeat the rate step at this rate, one for each recording of the profile."""
+        """Return the sessions that repeat the rate step at this rate with a profiler, one session per recording."""
         name = step_name(PROFILED_RATE_STEP, self.ladder, f"{rps:.0f}")
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
@@ -261,7 +261,7 @@ class Ladder:
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the search and of the steps, with LIKELY_PUBLISHED of the published rates."""
+        """The seconds of the search and of the steps, at most LIKELY_PUBLISHED of them at published rates."""
         steps_s = (self.like if isinstance(self.like, Ladder) else self).steps_s
         return (self.search or self.server.warm_up(self.shape)).planned_s + steps_s
 
@@ -280,8 +280,8 @@ class Ladder:
 class AroundTheKnee:
     """The searches and ladders around the knees of one experiment in one size; fields as in KneeSearch and Ladder.
 
-    `knee_minutes` 0: no search, rates are shares of a closed loop; no `shares`: the search alone. `probe_s`: seconds of
-    a short step; `probe_warmup_s`: of the warm-up before a longer step. The last five fields are the experiment's own.
+    If `knee_minutes` is 0, there is no search, and rates are shares of the closed-loop rate; without `shares`, there is
+    no ladder. `probe_s`: seconds of a search's short step; `probe_warmup_s`: of the warm-up before a ladder's step.
     """
 
     knee_minutes: float

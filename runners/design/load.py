@@ -9,7 +9,7 @@ from runners.errors import PlanError
 #: Writes per second that a plan expects of a store until the run has measured them; only for the progress.
 FILL_RPS = 35_000.0
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-#: The workload of GETs of which half read absent keys, so that half of the responses should be 404.
+#: The name of the workload of GETs that read absent keys half of the time, so that half of the responses are 404.
 HALF_ABSENT = "get-half"
 
 
@@ -17,9 +17,9 @@ HALF_ABSENT = "get-half"
 class Workload:
     """The requests of one load: a GET of `path` again and again, or a script with `arguments`.
 
-    `published` and `published_rates` name console outputs of this load in its report. Before the load the store must
-    hold keys 1 to `filled_keys`, which the fill writes 1 + `rewrites` times, by the requests of `fill_with` on a
-    foreign server.
+    `published` and `published_rates` name console outputs of this load in its report. Before the load, the store must
+    hold keys 1 to `filled_keys`; the fill writes each of them 1 + `rewrites` times. A foreign server is filled by the
+    requests of `fill_with`.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Workload:
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the filled keys, as digits, and of their values, without rewrites."""
+        """Bytes of the filled keys (in decimal digits) and of their values, each counted once despite rewrites."""
         keys = self.filled_keys
         digits: int = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # keys with a digit in each place
         return digits + self.filled_keys * self.filled_value_bytes
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return PUTs of random keys from 1 to `keys`, so few that a store on the heap has room for all of them."""
+    """Return PUTs of random keys from 1 to `keys`; few keys, so that a store on the heap has room for all of them."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
@@ -103,14 +103,14 @@ WRK2_CALIBRATION_S, WRK2_CALIBRATION_A_CONNECTION_S = 10.0, 0.005
 #: A warm-up is made of closed loops of BURST_S seconds, and takes at most WARM_BOUND times its planned length.
 BURST_S, WARM_BOUND = 2.0, 1.6
 #: A fixed small load before each campaign, the same in every size and experiment, so that runs can be compared:
-#: it tells a machine that is not as usual.
+#: an unusual latency of it shows that the machine is not as usual.
 SENTINEL = "sentinel"
-#: The sentinel of runs that start none of the lab's servers: on the generator's own server that does nothing.
+#: The sentinel of runs that start none of the lab's servers: it loads the generator's own server that does nothing.
 NATIVE_SENTINEL = "sentinel-native"
 SENTINEL_RPS, SENTINEL_WARMUP_S, SENTINEL_S = 2_000.0, 1.0, 3.0
 SENTINEL_PLANNED_S = SENTINEL_WARMUP_S + SENTINEL_S + AROUND_A_LOAD_S
-#: The share of a closed loop's rate that is offered. Above it a stall of milliseconds leaves a queue that drains
-#: slowly, and stalls make the tail.
+#: The share of a closed loop's rate that is offered by default. Above it, a stall of milliseconds leaves a queue that
+#: drains slowly, so that stalls dominate the tail of response times.
 STABLE_SHARE = 0.50
 ROUND_TO_RPS = 100
 
@@ -156,9 +156,9 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The lengths of loads in seconds; `floor_s`: of the load on a server that does nothing.
+    """The lengths of loads in seconds; `floor_s`: the length of the load on a server that does nothing.
 
-    Compared treatments have `starts` fresh starts. In a load by slices every server is loaded for `duration_s`.
+    Compared treatments have `starts` fresh starts. In a load by slices, each server is loaded for `duration_s`.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Size:
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 
-#: The size of what was published, in an hour: its rates, connections, keys and values, each load a minute long.
+#: The size with the published rates, connections, keys and values; each load takes a minute, and a run an hour.
 PUBLISHED = "published"
 SIZES = {
     size.name: size

@@ -1,4 +1,4 @@
-"""Limits of a rate (`p99<=10ms,achieved>=99%,errors=0`), of a change (`p99>+10%`), and the end of a comparison."""
+"""Objectives (`p99<=10ms,achieved>=99%,errors=0`), limits of a change (`p99>+10%`), ends of comparisons (`p50+-2%`)."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits (level, us) of response times, the least achieved share, the largest share of failed requests."""
+    """Upper limits of percentiles (level, us), the least share of the rate achieved, the largest share of errors."""
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
     achieved: float = LEAST_ACHIEVED
@@ -32,7 +32,7 @@ class Objective:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError that names the wrong part."""
+        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError with the part that is wrong."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
         for part in map(_plain, text.split(",")):
@@ -72,12 +72,12 @@ ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
 
 ERRORS = "errors"
-#: The largest share of a load's responses that may fail for its latency, CPU time and throughput to be quoted.
+#: If a larger share of a load's responses failed, its latency, CPU time and throughput are not quoted.
 MOST_FAILED = 0.001
 #: Quantities that experiments compare, as the lab calls them: CPU time of the threads that respond, the rate of a
 #: closed loop, and the p99 without the machine's stalls.
 CPU, THROUGHPUT, UNDISTURBED = "cpu_us", "closed_loop_rps", "p99_undisturbed_us"
-#: Quantities that may decide a comparison, by the names that a user gives; limits may also be of errors.
+#: Quantities that may decide a comparison, by the names that users give them. A limit may also name ERRORS.
 PRIMARIES = {
     "p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "service-p50": "service_p50_us", "service-p99": "service_p99_us",
     "cpu": CPU, "throughput": THROUGHPUT,
@@ -87,14 +87,14 @@ _FORM = re.compile(r"\s*(?P<name>[\w-]+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
 
 
-#: Percentiles that every load keeps, and so that a limit of one load may name.
+#: Percentiles that are stored of every load, and so may be named in a limit of a load.
 LOAD_LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)
 LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
 
 
 @dataclass(frozen=True, slots=True)
 class LoadLimit:
-    """One limit of a load: of a percentile `level`, of the share achieved, or of the share of errors."""
+    """One limit of a load: of the percentile at `level`, of the share achieved, or of the share of errors."""
 
     text: str
     level: float = 0.0
@@ -104,7 +104,7 @@ class LoadLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read one limit of `lab load --fail-on`. Raises PlanError if it is none or has an unknown percentile."""
+        """Read one limit of `lab load --fail-on`. Raises PlanError if it is no limit or names an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -136,7 +136,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """A limit of a quantity's relative `change`, or of the difference of error shares: upper if `above`, else lower."""
+    """A limit of a quantity's relative `change`, or of the error share's. `above`: an upper limit, else a lower one."""
 
     quantity: str
     above: bool
@@ -145,7 +145,7 @@ class ChangeLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a limit such as `p99>+10%`. Raises PlanError for a malformed one, or one that always or never fails."""
+        """Read a limit such as `p99>+10%`. Raises PlanError if it can't be read, or would always or never fail."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
         if match is None:
@@ -161,13 +161,13 @@ class ChangeLimit:
         return cls(_LIMITED[name], above, change, f"{name}{side}{100 * change:+g}%")
 
 
-#: A comparison always fails if it shows that a larger share of the requests to the treatment fails.
+#: A limit of every comparison: it fails if the share of failed requests rises by more than MOST_FAILED.
 NO_MORE_ERRORS = ChangeLimit(ERRORS, above=True, change=MOST_FAILED, text=f"errors>{100 * MOST_FAILED:+g}%")
 _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
 def read_until(text: str) -> tuple[str, float] | None:
-    """Read the quantity that ends a comparison and the margin of it that matters, from a text such as `p50+-2%`.
+    """Return the quantity that ends a comparison, and its relative change that matters, from a text such as `p50+-2%`.
 
     None for an empty text. Raises PlanError if the text can't be read.
     """

@@ -13,27 +13,27 @@ import msgspec
 from runners.design.load import AROUND_A_LOAD_S, WRK2_CALIBRATION_S, Rate, Shape, Workload
 from runners.design.setting import Setting
 
-#: Seconds around a rate step on a server that is up, and around one whose profile is read.
+#: Seconds that a rate step on a running server takes besides its load: without a profile, and with a profile.
 AROUND_A_RATE_STEP_S, AROUND_A_PROFILE_S = 0.25, 1.5
 PROBE, FLOOR, LOAD, FILL, ROUND, LOOP = "probe", "floor", "load", "fill", "round", "loop"
 STALL, OUTAGE, CLOSED, FAULT, PAIRED = "stall", "outage", "closed", "fault", "paired"
-#: Roles of the steps of a ladder or a search, as run folders have them, and what names of such steps begin with.
+#: Roles of the steps of a ladder or a search in run folders; the names of such steps begin with their role.
 RATE_STEP, PROFILED_RATE_STEP = "rate-step", "rate-step-profiled"
-#: Roles of an interleaved block: the load that all share, and on one server alone the closed loop and the same rate.
+#: Roles in an interleaved block: the load that all servers share; one server's closed loop; its load at the rate.
 SHARED, ALONE, SOLO = "shared", "alone", "solo"
-#: Roles of loads that are quoted one by one. A search judges its own, and a fault is not to be repeated.
+#: Roles of loads that are measured again if the machine disturbed them: not loads of a search, not those with faults.
 QUOTED_ALONE = frozenset({PROBE, FLOOR, LOAD, LOOP, CLOSED, ALONE, SOLO})
-#: In the record of a shared load: every server had a group of cores of equal weight.
+#: Recorded of a shared load if each server's processes were in a CPU group, all groups of equal weight.
 EQUAL = "equal"
-#: Seconds to start a server, and around a short closed loop on one that is up.
+#: Seconds to start a server, and seconds that a short closed loop on a running server takes besides its load.
 START_S, AROUND_A_LOOP_S = 1.0, 0.4
-#: Seconds around a trial of a role, if its server is up already.
+#: Seconds that a trial on a running server takes besides its load, by the trial's role.
 _AROUND_S = {
     CLOSED: AROUND_A_RATE_STEP_S, RATE_STEP: AROUND_A_RATE_STEP_S,
     PROFILED_RATE_STEP: AROUND_A_PROFILE_S, ROUND: 0.75, STALL: 0.75, LOOP: 1.2,
     FILL: 0.5, PROBE: 1.5, PAIRED: 0.75,
 }  # fmt: skip
-#: Events that can be profiled. Locks have a recording of their own: they cost another one up to 37.5 % of its samples.
+#: Events that can be profiled. Locks are recorded apart, or other events would lose up to 37.5 % of their samples.
 EVENTS = ("cpu", "alloc", "lock")
 LOCK = "lock"
 #: A profiled load is as long as the clean one, but no longer than this.
@@ -64,7 +64,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class KillNode:
-    """A fault: node `node` (from 1) is killed and later started again, at seconds of the recorded window."""
+    """A fault: node `node` (from 1) is killed and later started again, at these seconds of the recorded window."""
 
     role: ClassVar[str] = OUTAGE
     label: ClassVar[str] = "a node killed"
@@ -78,7 +78,7 @@ Fault = Freeze | KillNode
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """The keys that a closed loop draws from and that the store holds, and the published run that it repeats."""
+    """How many keys a closed loop draws from, how many the store holds, and the published run that the loop repeats."""
 
     drawn_keys: int
     held_keys: int
@@ -108,7 +108,7 @@ class Sweep:
 
     @property
     def parts_rps(self) -> tuple[float, ...]:
-        """The offered rate of every half step, in order: twice that of a step, then that of the rest."""
+        """The offered rate of every half step, in order: for each step its rate twice, then the rest's rate."""
         return tuple(part for rps in self.rates for part in (rps, rps, self.rest_rps))
 
 
@@ -116,8 +116,8 @@ class Sweep:
 class Trial:
     """One load: its workload, its rate (None: closed loop), its connections and length, and the events to profile.
 
-    An empty `generator` stands for the run's, an empty `label` for the names of treatment and workload. A trial of the
-    role FILL must write as many keys as its shape has requests. With `sweep`, `rate` is the mean of its rates.
+    An empty `generator` means the run's generator, an empty `label` the names of treatment and workload. A trial of the
+    role FILL must write as many keys as its shape has requests. With `sweep`, `rate` is the mean over steps and rests.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Trial:
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
-    """Return profiled copies of a load named `name`: one for locks, one for the other events, if `events` has them."""
+    """Return profiled copies of a load: `name` for events other than locks, `name`-locks for locks."""
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
     others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
     recordings = ((name, others), (f"{name}-locks", locks))
@@ -167,9 +167,9 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
 class Session:
     """One server and the trials that share it.
 
-    `fill` is written first; with `restart` the server is started again after the fill. Successive sessions that differ
-    in their trials alone share one server, warmed by the closed loop `warm_up`. With `keep_others` warm servers of
-    earlier sessions stay up. `heads`: how many responses of an earlier start are read one by one, for their HTTP heads.
+    `fill` is written first; with `restart` the server is started again after the fill. With the closed loop `warm_up`,
+    successive sessions that differ only in their trials share one warm server. With `keep_others`, warm servers of
+    earlier sessions stay up. `heads`: the number of responses of an extra start whose HTTP heads are read one by one.
     """
 
     treatment: Setting
@@ -190,7 +190,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, with its closed loop `alone` and its load `solo`; a `cold` one is not warmed."""
+    """One server of a shared schedule, with its own closed loop `alone` and load `solo`; `cold`: it is not warmed."""
 
     treatment: Setting
     workload: Workload
@@ -205,12 +205,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SharedSession:
-    """One start: fresh servers of all members, in this order; each is warmed and loaded alone, then all together.
+    """One start: fresh servers of all members, in this order. Each is warmed and loaded alone, then all share a load.
 
-    `load` has the rate of all together, None for a closed loop, and the connections to each server. `slice_s`: seconds
-    for which one server is loaded while the others idle; 0: each request goes to one of them. `reference`: the name of
-    the member that does nothing. That member has the same rate as the others: at a quarter of this rate, cold
-    caches made its median longer than that of a store.
+    The rate of `load` is that of all servers together (None: closed loop); its connections are those to each server.
+    `slice_s`: seconds for which one server is loaded while the others idle; 0: every request goes to one of the
+    servers. `reference`: the name of the member that does nothing. It has the same rate as the others: at a quarter of
+    this rate, cold caches made its median longer than a store's.
     """
 
     number: int
@@ -241,7 +241,7 @@ class SharedSession:
 
 
 def specification(session: Session | SharedSession) -> str:
-    """Return the hash of a session: trials of equal specification need not be measured twice."""
+    """Return the hash of a session's plan: a resume measures again only sessions whose hash differs."""
     plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -21,7 +21,7 @@ ENGINES = {
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 
 ONE_NIO, JDK_FRONT = "one-nio", "jdk"
-#: The JDK of report 2, whose HTTP server waits for an acknowledgement.
+#: The JDK of report 2: the HTTP server in this JDK waits for an acknowledgement.
 OLD_JDK = 17
 
 
@@ -29,9 +29,9 @@ OLD_JDK = 17
 class Setting:
     """An engine with the flags that differ from the server's defaults; `name` stands in steps, figures and sentences.
 
-    `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes` start in one JVM and need as many ports in a row,
-    `processes` in JVMs of their own. With `all_cores` the server is not bound to one core. `target`: the file of a
-    server that is not the lab's. Raises PlanError for a name that can't be a folder's.
+    `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes`: how many nodes one JVM runs, on consecutive ports;
+    `processes`: how many nodes run in a JVM each. With `all_cores` the server is not bound to one core. `target`: the
+    description of a server that is not the lab's. Raises PlanError if the name can't be a folder's name.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Self:
-        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError otherwise."""
+        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError for others."""
         named: dict[str, str] = {}
         server, jvm = [], []
         for part in (part.strip() for part in text.split(",")):
@@ -83,10 +83,10 @@ class Setting:
         return cls(named.get("name", own), named["engine"], tuple(server), tuple(jvm), int(named.get("heap_mb", 0)))
 
 
-#: The stores side by side, as published and as tuned.
+#: The stores by name: each engine as published, and RocksDB also tuned.
 _TUNED = Setting("rocksdb-tuned", "rocksdb", ("--preset=tuned",))
 STORES = {store.name: store for store in (Setting.of("rocksdb"), _TUNED, *map(Setting.of, list(ENGINES)[1:]))}
-#: The baseline of the other stores: that of report 1, as published.
+#: The store that the other stores are compared with: the store of report 1, as published.
 REFERENCE_STORE = "rocksdb"
 #: The engine that stores nothing: what a store could achieve if storing took no time.
 CEILING = "noop"
@@ -99,7 +99,7 @@ OLD_LSM = {WAL: "off", COMPACTION: "off", BLOOM: "0", CACHE: "0", FLUSH: str(MIB
 
 
 def old_lsm(name: str, changed: Mapping[str, str]) -> Setting:
-    """Return the published LSM store with `changed` flags; those that begin with one dash are the JVM's."""
+    """Return the published LSM store with `changed` flags; a flag that begins with only one dash is the JVM's."""
     server = {**OLD_LSM, **{flag: value for flag, value in changed.items() if flag.startswith("--")}}
     jvm = tuple(flag for flag in changed if not flag.startswith("--"))
     return Setting(name, "lsm", tuple(f"{flag}={value}" for flag, value in server.items()), jvm)

@@ -1,7 +1,7 @@
-"""Targets, servers that are not the lab's, by their `target.yaml`: workloads, setting and placeholders.
+"""Targets: servers that are not the lab's own, each described by a `target.yaml`.
 
-In every start `{port}`, `{data}` and `{host}` stand for a free port, an empty folder and the address to listen on. A
-secret is named (`{from: NAME}`) and read from the environment when it is used.
+At every start `{port}` becomes a free port, `{data}` an empty folder, `{host}` the address to listen on. For a secret,
+the file names an environment variable (`{from: NAME}`), which is read when the secret is used.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from runners.design.load import SCRIPTS, Workload
 from runners.design.setting import Setting
 from runners.errors import PlanError
 
-#: The engine of a setting that stands for a target; `Setting.name` is then the target's.
+#: The engine of a setting that stands for a target; the setting's name is the target's name.
 EXTERNAL = "external"
 TEMPLATE = SCRIPTS / "template.lua"
 #: The prefix of a setting on a command line that names a target: `target=a.yaml`.
@@ -40,7 +40,7 @@ def foreign(parameters: Mapping[str, object]) -> bool:
 
 
 def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
-    """Return the text of a new `target.yaml`, with comments on further keys; no `command`: the server runs already."""
+    """Return the text of a new, commented `target.yaml`; an empty `command` means that the server runs already."""
     texts = {"name": name, "url": url, "path": path}
     written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
     started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
@@ -93,7 +93,7 @@ class TargetFile:
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
-        """Return the target with placeholders filled in for one start. Raises PlanError if it has none for `listen`."""
+        """Return the target with its placeholders filled in. Raises PlanError if `listen` needs an absent `{host}`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -130,7 +130,7 @@ class TargetFile:
         path, body = described.path or "/", self._body(described)
         if each_key_once:
             path, body = (text.replace("{key}", "{counter}") for text in (path, body))
-        given = [  # of a secret with the variable's name alone
+        given = [  # for a secret only its variable's name
             f"environment {header} {value.name} {value.prefix}"
             if isinstance(value, FromEnvironment)
             else f"header {header} {value}"
@@ -139,7 +139,7 @@ class TargetFile:
         return Workload(name, TEMPLATE, arguments=(described.method, path, str(described.keys), body, *given))
 
     def _body(self, described: TargetWorkload) -> str:
-        """Return a body as an argument of the template script: a text, a file, or the sizes to draw from."""
+        """Return a workload's body as an argument of the template script: a text, a file, or the sizes to draw from."""
         if (text := described.body_text) is not None:
             return f"text {text}"
         if described.body_file is not None:
@@ -153,18 +153,18 @@ class TargetFile:
 
 
 def read_target(path: Path) -> TargetFile:
-    """Read `target.yaml`. Raises PlanError that names file, line and key, and the remedy."""
+    """Read a `target.yaml`. Raises PlanError if it is wrong; the error names file, line, key and remedy."""
     target, raw = description.FORM.read(path)
     return TargetFile(path.resolve(), target, hashlib.sha256(raw).hexdigest())
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Read the target file that a setting names; None for a setting of the lab's server. Raises PlanError."""
+    """Read the target file that a setting names; None for a setting of the lab's server. Raises as `read_target`."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
 def whole_path(text: str) -> str:
-    """Return a setting with the absolute path of its target; a setting without a target unchanged."""
+    """Return a setting's text with the absolute path of its target; a setting without a target is unchanged."""
     return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
 
 
@@ -174,7 +174,7 @@ def whole_paths(text: str) -> str:
 
 
 def targets_of(text: str) -> tuple[TargetFile, ...]:
-    """Read the targets at paths that are separated by commas. Raises PlanError, also for two of one name."""
+    """Read the targets at comma-separated paths. Raises PlanError if a file is wrong or two targets have one name."""
     files = tuple(read_target(Path(part.strip())) for part in text.split(",") if part.strip())
     for name, times in Counter(file.name for file in files).items():
         if times > 1:
@@ -193,7 +193,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return (block name `get-…` or `put-…`, workload) for every workload. Raises PlanError."""
+    """Return every workload with its block's name, `get-…` or `put-…`. Raises PlanError as `shared_workload` does."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"

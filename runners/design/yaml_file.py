@@ -1,4 +1,4 @@
-"""YAML files read into typed records; an error names file, line, key, cause and remedy."""
+"""YAML files that are read into typed records; an error names file, line, key, cause and remedy."""
 
 import difflib
 import re
@@ -14,7 +14,7 @@ from runners.errors import PlanError
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a file; a key that it does not know is an error."""
+    """A record in a YAML file; an unknown key in it is an error."""
 
 
 Record = TypeVar("Record", bound=Struct)
@@ -29,9 +29,9 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 class YamlForm(Generic[Record]):
     """The form of one kind of file.
 
-    `entries`: for a key whose entries the user names, the type of an entry; `parts`: for a key that holds a record, the
-    type of the record. `faults` finds contradictions in a record. Errors quote the description of a key, or `remedy`
-    for the file as a whole, or `none_yet` for a missing file.
+    `entries`: the type of the entries of each key whose entries the user names. `parts`: the type of the record of each
+    key that holds a record. `faults` yields contradictions in a record. The remedy in an error is the key's description
+    or, without one, `remedy`; for a missing or an empty file, it is `none_yet`.
     """
 
     record: type[Record]
@@ -42,7 +42,7 @@ class YamlForm(Generic[Record]):
     faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())
 
     def read(self, path: Path) -> tuple[Record, bytes]:
-        """Return the record and the file's bytes. Raises PlanError that names file, line and key, and the remedy."""
+        """Return the record and the file's bytes. Raises PlanError if the file is wrong or missing."""
         try:
             raw = path.read_bytes()
             text = raw.decode()
@@ -73,7 +73,7 @@ class YamlForm(Generic[Record]):
 
 
 def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
-    """Raise PlanError for a key that stands twice, of which YAML keeps the last, and for a node that holds itself."""
+    """Raise PlanError if a key stands twice in a mapping (YAML takes the last), or if an alias holds itself."""
     if id(node) in above:
         raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
     if isinstance(node, yaml.MappingNode):
@@ -91,7 +91,7 @@ def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> N
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[Record]):
-    """A parsed file: its nodes for the lines, its values for the record."""
+    """A parsed file: its nodes, which know their lines, and its values, which become the record."""
 
     form: YamlForm[Record]
     path: Path

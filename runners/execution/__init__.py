@@ -1,1 +1,1 @@
-"""Run what an experiment plans: steps, searches, interleaved rounds, resume."""
+"""Run the plan of an experiment: steps, searches, interleaved rounds; resume a run."""

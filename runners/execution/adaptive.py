@@ -1,6 +1,6 @@
-"""Blocks whose next trial depends on earlier ones: a search for the knee, a ladder of rates, starts until decided.
+"""Blocks whose next trial depends on earlier trials: a knee search, a ladder of rates, starts until there is a verdict.
 
-A block is a generator that yields sessions and is sent their steps; it needs nothing else, so it can be resumed.
+Each block is a Python generator that yields sessions and is sent their steps, measured now or read back on a resume.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to measure or to read back, and the ladder or interleaved block that its steps belong to."""
+    """A session to measure or to read back, and the record of the ladder or interleaved block of its steps."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
@@ -48,7 +48,7 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request the closed loops that set the rate, unless `reached_rps` has their rates; then the starts of a block."""
+    """Request closed loops that set the rate, unless `reached_rps` has their rates; then request a block's starts."""
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -79,7 +79,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
-    """Request a closed loop and loads on each server in every start, then confirm every knee; return the searches."""
+    """Request, in every start, a closed loop and loads on each server; then confirm every knee; return the searches."""
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
         for current in searches:
@@ -93,11 +93,11 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request a ladder's steps: its search or else closed loop, every rate, late ones again, and profiled loads."""
+    """Request a ladder's search or closed loop, a step per rate, late generators' steps again, and profiled steps."""
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
         base = _base(searched.known.knee, searched.closed[0])
-    elif base is None:  # else a search before has measured the closed loop
+    elif base is None:  # else an earlier block has searched the knee and measured a closed loop
         (closed,) = yield Request(block.server.warm_up(block.shape))
         base = _base(None, closed)
     names = tuple(name for name, _ in block.published)
@@ -115,7 +115,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
         (step,) = yield Request(block.session(index, rps), about)
         if points(step, objective)[0].outcome in (StepOutcome.GENERATOR, StepOutcome.INVALID):
             silent.append((index, rps))
-    # the choice does not depend on the server: a step that misses its objective is not repeated
+    # a step is repeated for the generator's sake, never because the server missed the objective
     for index, rps in silent[: most_again(len(rates))]:
         yield Request(block.session(index, rps, "again"), about)
     for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
@@ -125,7 +125,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _ServerSearch:
-    """The search on one server in all its starts: closed loops, loads, rate steps, and the rates of its next load."""
+    """The search on one server in all its starts: its closed loops, loads and rate steps; the next load's `rates`."""
 
     server: WarmServer
     block: KneeSearch
@@ -143,14 +143,14 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with a closed loop; keep the next rates unless all are below or all above that loop's."""
+        """Begin a start with a closed loop; replace the next rates if their range and that loop's do not overlap."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self) -> bool:
-        """Return whether this start had no load yet, or the knee is imprecise and the budget has time for a load."""
+        """Return whether the start has no load yet, or the knee is imprecise and the start's budget allows a load."""
         start, ladder = self.server.start, self.loads[-1].record.ladder if self.loads else None
         if not self.loads or (ladder is not None and ladder.start != start):
             return True
@@ -172,7 +172,7 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
-    """Request loads on all servers in random order, round by round, until every knee is known or the budget spent."""
+    """Request rounds of one load per server, in random order, until each knee is precise or its budget is spent."""
     number = 0
     while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):
@@ -186,7 +186,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
-    """Request a closed loop, then longer steps below and above the knee, while the budget has time for another."""
+    """Request a closed loop, then longer steps below and above the knee as long as the budget allows one more."""
     server = current.server
     (closed,) = yield Request(server.closed_loop(block.shape))
     current.closed.append(closed)
@@ -219,7 +219,7 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return a ladder's base rate from a search's steps on one server; None without a closed loop or a rate step."""
+    """Return a ladder's base rate from the steps of a search on a server; None without a closed loop or a rate step."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]
@@ -235,8 +235,8 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Knee | None, closed: Step) -> LadderBase:
-    """Return the base rate of a ladder: the knee, a bound of the knee, or if neither is known the closed loop."""
-    sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # NaN is not
+    """Return the base rate of a ladder: the knee, else a known end of its interval, else the closed loop's rate."""
+    sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # without NaN
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=served_rps(closed))
     interval = (knee.rps, knee.low_rps, knee.high_rps) if knee.kind == Kind.FOUND else None

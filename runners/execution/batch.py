@@ -1,4 +1,4 @@
-"""Run a notebook from the command line: check its plan, execute it with papermill, close the run; resume one."""
+"""Run a notebook from the command line: check its plan, execute it with papermill, close the run; or resume a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NotebookError(LabError):
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
 
-    Raises PlanError, NotebookError, and Interrupted, or KeyboardInterrupt if nothing was measured yet.
+    Raises PlanError, NotebookError, and after Ctrl-C Interrupted, or KeyboardInterrupt if nothing was measured yet.
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -48,7 +48,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
         status = "complete"
     except KeyboardInterrupt as interrupt:
         status = "interrupted"
-        if "machine" not in folder.manifest():  # which is looked at before anything is measured
+        if "machine" not in folder.manifest():  # the manifest names the machine before anything is measured
             raise
         raise Interrupted(folder.path) from interrupt
     finally:
@@ -58,8 +58,8 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook with a kernel of its own, and keep the executed copy in the run folder. Raises NotebookError."""
-    # a grammar that takes two seconds to build, for a format that no notebook uses: jsonschema runs without it
+    """Run a notebook in a kernel of its own; the run folder gets the executed copy. Raises NotebookError."""
+    # jsonschema runs without this grammar, which takes two seconds to build and serves a format that no notebook uses
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
     from nbclient.exceptions import DeadKernelError
@@ -78,7 +78,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
                 progress_bar=False,
                 log_output=False,
                 request_save_on_cell_execute=True,
-                # over ipc the "ip" is the beginning of the sockets' paths, by default in the notebook's folder
+                # with ipc, "ip" is the prefix of the sockets' paths; by default they lie in the notebook's folder
                 config=Config({"KernelManager": {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}}),
             )
     except DeadKernelError as error:
@@ -90,10 +90,10 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 @contextlib.contextmanager
 def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
-    """Pass the first Ctrl-C to the kernel, which ends its cell; the second ends this process.
+    """Pass the first Ctrl-C to the kernel, which then ends its cell; the second Ctrl-C ends this process.
 
-    nbclient would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is ended at
-    once: interrupted in an import, it would print a traceback. Raises KeyboardInterrupt after a Ctrl-C.
+    nbclient itself would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is
+    ended at once, since an import that is interrupted prints a traceback. Raises KeyboardInterrupt after a Ctrl-C.
     """
     interrupted = threading.Event()
 
@@ -103,7 +103,7 @@ def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
         for child in psutil.Process().children():
             with contextlib.suppress(psutil.Error):
                 if any("ipykernel" in word for word in child.cmdline()):
-                    begun = child.pid == folder.manifest().get("pid")  # which `Lab.begin` writes
+                    begun = child.pid == folder.manifest().get("pid")  # `Lab.begin` writes it
                     child.send_signal(signal.SIGINT if begun else signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():
@@ -132,7 +132,7 @@ def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
 
 
 def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return the parameters of an unfinished run of this plan, updated by `given`. Raises PlanError for another run."""
+    """Return a run's parameters, updated by `given`. Raises PlanError if the run is complete or has another plan."""
     manifest = manifest_of(folder, plan)
     if manifest.get("status") == "complete":
         raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
@@ -140,7 +140,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Reopen a run's folder and return it. Raises PlanError if it is being measured, or differs from `manifest`."""
+    """Reopen a run's folder and return it. Raises PlanError if it is still measured, or contradicts `manifest`."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)
@@ -156,7 +156,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError if there are `differences`, or a `wanted` parameter except minutes is not as in `before`."""
+    """Raise PlanError if there are `differences`, or a `wanted` parameter, except minutes, is another one `before`."""
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

@@ -1,6 +1,6 @@
-"""Carry out a campaign: its jobs in order, without those that have a result, so that it can be ended at any moment.
+"""Carry out a campaign: measure its jobs in order, except jobs that have a result, so that a campaign can be resumed.
 
-A result is a run folder named by the job's content address, once its manifest says `complete`.
+A job's result is the run folder that its content address names, if the folder's manifest says `complete`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from runners.execution.progress import BarSink, Event, LineSink, Sink
 from runners.storage.run_folder import RunFolder, StoreError
 
 LOCK = ".campaign.lock"
-#: The files of a job and of its outcome in the folder of a lab that measures one job for the lab of another host.
+#: The files with a job and with its outcome, in the folder of a lab that measures this job for another host's lab.
 JOB_FILE, OUTCOME_FILE = "job.json", "outcome.json"
-#: Errors of a folder that can't be written to, by which every later job would fail too.
+#: Error numbers of a folder that can't be written to: every later job would fail for the same reason.
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 REMEDY = "free some room, or name another folder by LAB_RUNS, and call it again: what is measured is kept"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One run of a campaign: of the plan `kind`, with these parameters. Equal jobs have equal addresses everywhere."""
+    """One run of a campaign: the experiment or command `kind` with its parameters. Equal jobs have equal addresses."""
 
     name: str
     kind: str
@@ -50,7 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: trials not to quote."""
+    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: how many trials are."""
 
     address: str
     status: Literal["complete", "failed"]
@@ -65,7 +65,7 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
-    """Return the outcome of a job whose run below `runs` is complete; None for a job that is to be measured."""
+    """Return the outcome of a job whose run below `runs` is complete; None if the job has yet to be measured."""
     try:
         manifest = RunFolder.open(runs / job.folder).manifest()
     except StoreError:
@@ -77,7 +77,7 @@ def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
 
 @contextlib.contextmanager
 def held(runs: Path) -> Iterator[None]:
-    """Lock the folder `runs` while the body runs: two loads at once would disturb each other. Raises MeasureError."""
+    """Lock the folder `runs` while the body runs: two loads disturb each other. Raises MeasureError if it is locked."""
     try:
         runs.mkdir(parents=True, exist_ok=True)
         lock = (runs / LOCK).open("a+", encoding="utf-8")
@@ -98,7 +98,7 @@ def held(runs: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a campaign ended: the outcomes of its jobs, and the jobs that the budget had no time for."""
+    """How a campaign ended: the outcomes of its jobs, and the jobs for which the budget had no time."""
 
     outcomes: tuple[JobOutcome, ...]
     left: tuple[Job, ...]
@@ -111,7 +111,7 @@ def carry_out(
     watch: Lines,
     minutes: float | None = None,
 ) -> Ended:
-    """Measure jobs without a result until the next exceeds `minutes`. Raises MeasureError if an outcome has `stop`."""
+    """Measure the jobs without a result until the next would exceed `minutes`. Raises MeasureError after a `stop`."""
     begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
@@ -143,7 +143,7 @@ def settings(job: Job) -> str:
 
 
 def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield the plan: a line per cell, with `ordered` also one per job in order, and the planned length of the rest."""
+    """Yield a plan as lines: one per combination of settings, if `ordered` one per job, then the time still planned."""
     measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
@@ -161,7 +161,7 @@ def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: 
 
 
 class Lines(Sink):
-    """A line when a job begins and when it ends; on a terminal, a bar below them shows how far a run is."""
+    """Shows a line when a job begins and when it ends; on a terminal, also a bar with the progress of the run."""
 
     def __init__(self, jobs: Sequence[Job], out: TextIO) -> None:
         self._left, self._whole = {job.folder: job.planned_s for job in jobs}, len(jobs)

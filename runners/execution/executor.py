@@ -1,4 +1,4 @@
-"""Run the blocks of an experiment, except sessions that the run folder already has; start and stop the servers."""
+"""Run the blocks of an experiment, except sessions that the run folder holds already; start and stop the servers."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ from runners.targets.lab_server import MAIN, RunningServer, ServerSpec
 from runners.toolchain.build import DIST, JDK17_DIST, JDK17_MAIN, Workshop
 from runners.trial.faults import happening, heads
 
-#: The most tries of a fill, and of a load that the machine disturbed. Loads are tried again as long as this share of
-#: their block's planned time is not spent.
+#: The most tries of a fill, and of a load that the machine disturbed; the share of a block's planned time that repeats
+#: of its loads may take.
 TRIES, SPARE_SHARE = 3, 0.2
-#: The share of its rate that is offered to a load which did not keep its rate while it was profiled.
+#: A load that did not achieve its rate while it was profiled is repeated at this share of the rate.
 LOWER_SHARE = 0.6
 #: A function that starts the server of a setting, as `Servers.launch` does.
 Launch = Callable[..., Target]
 
 
 class Executor:
-    """Measures blocks into one run folder; sessions that were measured before a resume are read back, each once."""
+    """Measures blocks into one run folder. After a resume, it reads back the sessions that were measured before."""
 
     def __init__(self, folder: RunFolder, measurement: Measurement, launch: Launch, progress: Progress) -> None:
         self._folder, self._measurement, self._launch, self._progress = folder, measurement, launch, progress
@@ -71,7 +71,7 @@ class Executor:
         self._spare_s = 0.0
 
     def run(self, block: Block) -> list[Step]:
-        """Measure a block's trials in order, and return the steps. Raises MeasureError if no treatment responds."""
+        """Measure a block's trials in order and return their steps. Raises MeasureError if no treatment responds."""
         if block.name == NAME and not self._measurement.has_generator(WRK2):
             self._progress.say(f"{block.name}: left out, for {WRK2} is not on this machine (lab build wrk2 makes it)")
             self._progress.extend(-block.planned_s)
@@ -122,7 +122,7 @@ class Executor:
                 raise unmeasured
             return adaptive.ladder(block, say, base)
         rate_steps = [step for step in steps if step.kind == RATE_STEP]
-        # of a block that searched a knee, the rates around it
+        # if the block searched a knee, only the rate steps around that knee
         around = [step for step in rate_steps if step.record.ladder is not None and step.record.ladder.base is not None]
         rates = tuple(sorted({facts.offered_rps(step) for step in around or rate_steps}))
         if not rates:
@@ -149,7 +149,7 @@ class Executor:
             yield Request(session)
 
     def _possible(self, request: Request) -> Request | None:
-        """Return the request without trials of missing generators; None if no trial is left or its JDK is missing."""
+        """Return the request without trials of absent generators; None if no trial is left or the JDK is absent."""
         session = request.session
         if isinstance(session, SharedSession):
             return request
@@ -165,7 +165,7 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return a session's steps that were measured before a resume; [] if one is missing or has another plan."""
+        """Return a session's steps that were measured before a resume; [] if one is missing or the plan has changed."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         steps = [read_step(folder) for folder in kept if folder is not None]
         if len(steps) < len(kept) or any(step.record.specification != specification(session) for step in steps):
@@ -199,7 +199,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return a warm server, started now or before, and the step of `warming` if it is the session's only trial."""
+        """Return a warm server, started now or before; and the step of `warming` if the session has no other trial."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -216,7 +216,7 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure a trial; repeat an incomplete fill, a disturbed load, and at a lower rate a slow profiled load."""
+        """Measure a trial. Repeat an incomplete fill, a disturbed load, and (at a lower rate) a slow profiled load."""
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
@@ -233,7 +233,7 @@ class Executor:
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
-        """Return whether a load is to be measured again: the machine disturbed it, and there is time left."""
+        """Return whether to repeat a load: the machine disturbed it, and tries and time for repeats are left."""
         disturbed = trial.role in QUOTED_ALONE and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False
@@ -243,7 +243,7 @@ class Executor:
         return True
 
     def _measured_together(self, block: Block, request: Request) -> list[Step]:
-        """Start all servers, warm all but the cold ones, load each by itself, then all together by one schedule."""
+        """Start all servers, warm all but the cold ones, load each alone, then load all of them by one schedule."""
         session, about = request.session, request.interleaved
         assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
@@ -269,7 +269,7 @@ class Executor:
                 steps.append(self._trial(block, servers[name], trial, arm))
                 let_rest(servers[name], steps[-1])
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
-        warmup_s = load.shape.warmup_s or 0.0  # of slices too, whose loads are closed loops
+        warmup_s = load.shape.warmup_s or 0.0  # also for slices: `load_of` gives closed loops none
         sent = replace(
             load_of(load, group), warmup_s=warmup_s, targets=tuple(targets), seed=session.seed, slice_s=session.slice_s
         )
@@ -295,7 +295,7 @@ NOOP = "noop"
 
 
 class Servers:
-    """The servers that are up: one that is loaded, or several at once. `note` prints a message for the user."""
+    """Starts and stops the servers of a run, one or several at once. `note` prints a message for the user."""
 
     def __init__(
         self, shop: Workshop, folder: RunFolder, parameters: Mapping[str, Value], cpus: tuple[int, ...] | None,
@@ -309,7 +309,7 @@ class Servers:
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a setting's server, on no data unless `keep_data`, alone unless `keep_others`. Raises LabError."""
+        """Start a setting's server; first remove its data and stop other servers, unless kept. Raises LabError."""
         if not keep_others:
             self.stop()
         self._starts += 1
@@ -318,7 +318,7 @@ class Servers:
             target = self._by_description(self._described(setting.target), setting.name)
             left_out = words.listed(target.record().left_out)
             self._note(f"{setting.name}: left out, as it can't give them: {left_out}")
-        elif setting.engine == NOOP and not self.has_own:  # the load generator's own idle server, which needs no JDK
+        elif setting.engine == NOOP and not self.has_own:  # then the generator's own idle server, which needs no JDK
             reference = self._shop.reference
             assert reference is not None, "the workshop has a JDK where there is none"
             url = f"http://{HOST}:{free_port()}"
@@ -327,7 +327,7 @@ class Servers:
             target = self._by_description(TargetFile(reference.path, idle, ""), setting.name, NOOP)
         else:
             spec = self._specified(setting, keep_data)
-            if keep_others and setting.nodes == 1:  # the first server has the given port
+            if keep_others and setting.nodes == 1:  # only the first server gets the port that the user gave
                 spec = replace(spec, port=0)
             if setting.processes > 1:
                 first = free_port(setting.processes)
@@ -352,12 +352,12 @@ class Servers:
         return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
-        """Stop every server that is up, the last one first, with everything flushed."""
+        """Stop every server that is up, the last one first; each flushes its data."""
         while self._up:
             self._up.pop().stop()
 
     def drop_data(self) -> None:
-        """Remove the data of all settings."""
+        """Remove the data that the servers of all settings have stored."""
         for data in self._folder.path.glob("servers/*/data"):
             shutil.rmtree(data, ignore_errors=True)
 

@@ -1,7 +1,7 @@
-"""Measure a step, read it, judge it, and keep it in the run folder; warm a server up.
+"""Measure a step, read it, judge it, and store it in the run folder; warm a server up.
 
-Under a closed loop the compiler's threads share the server's cores with those that serve. So until the server is warm
-they may use the generator's cores too, and between two loops the server is left alone until they have caught up.
+Under a closed loop, a JVM's compiler threads compete with its serving threads for the server's cores. So until the
+server is warm, compiler threads may use every core; and between two loops nothing is sent until they are idle.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FILL_CONNECTIONS = 8
 FILL_BOUND_S = 120.0
 FILL_LEAST_RPS = 1_000.0  # a store that takes less has stalled
 NOTHING_KNOWN = StepRecord()
-REST_BOUND_S = 60.0  # a store that still merges then is measured as it is
+REST_BOUND_S = 60.0  # a store that still merges after this time is measured as it is
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
@@ -57,7 +57,7 @@ def load_of(trial: Trial, server: Target) -> LoadSpec:
 
 
 class Measurement:
-    """Takes the steps of one run, all with the same instrument."""
+    """Measures the steps of one run, all with the same generator, profiler and cores."""
 
     def __init__(
         self,
@@ -84,10 +84,10 @@ class Measurement:
         happening: Callable[[float], Happening] = lambda _lead_s: Happening(),
         load: LoadSpec | None = None,
     ) -> Step:
-        """Measure a trial, keep it as a step with the `known` fields of its record, and show its line.
+        """Measure a trial, store it as a step, and show the step's line; `known`: fields of the step's record.
 
-        `happening` returns the faults, given the seconds that the generator sends before it records. `load` replaces
-        the trial's load if several servers share one.
+        `happening` returns the faults, given the seconds for which the generator sends before it records. `load`: the
+        load to send in place of the trial's own, if several servers share it.
         """
         load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
@@ -95,10 +95,10 @@ class Measurement:
         label = trial.label or f"{server.subject} {trial.workload.label}" + (" profiled" if profile else "")
         folder = self._folder.begin_step(trial.name)
         try:
-            # the duration of a number of requests is only a bound
+            # if a number of requests ends the load, its duration is only a bound
             length_s = 0.0 if load.requests is not None else instrument.generator.lead_s(load) + load.duration_s
             moments = followed(folder.hlog)
-            in_plan_s = 0.0 if trial.role == SENTINEL else None  # every run begins with the sentinel, in no plan
+            in_plan_s = 0.0 if trial.role == SENTINEL else None  # no plan counts the sentinel of every run
             paced = ", closed loop" if load.rate_rps is None else f" at {words.rate(load.rate_rps)}"
             text = label + ("" if trial.generator or load.targets or load.parts_rps else paced)
             with self._progress.part(text, length_s + trial.around_s, in_plan_s) as tick:
@@ -138,9 +138,9 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial; the sentinel is always sent by truepace, since generators differ."""
+        """Return the instrument for a trial; truepace sends every sentinel, as figures of generators differ."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
-        if load.targets or load.parts_rps or trial.role == SENTINEL:  # only ours shares a schedule, or changes its rate
+        if load.targets or load.parts_rps or trial.role == SENTINEL:  # only truepace can share or change a schedule
             generator = self._generator("truepace")
         recorder = self._instrument.recorder if trial.role == LOAD and profile is None else None
         send = run_load if trial.role == SENTINEL else self._instrument.send
@@ -152,12 +152,12 @@ class Measurement:
         kept = judged(step)
         store_frames(step)
         if record.sweep is not None:
-            folder.requests.unlink(missing_ok=True)  # its figures by rate step are kept, a row a request is too much
+            folder.requests.unlink(missing_ok=True)  # the figures of each rate step are kept, not a row per request
         final = self._folder.commit_step(folder, kept)
         return dataclasses.replace(step, folder=final, record=kept)
 
     def fill(self, server: Target, workload: Workload) -> None:
-        """Write all keys of the workload, and check that they are there. Raises MeasureError if one is missing."""
+        """Write all keys of the workload and check that they are stored. Raises MeasureError if one is missing."""
         keys, times = workload.filled_keys, 1 + workload.rewrites
         seen_rps = writes_rps(self._taken.values(), server.subject, server.engine)
         takes_s = workload.fill_s(seen_rps) if seen_rps else workload.fill_s()
@@ -174,7 +174,7 @@ class Measurement:
             measured = measure_step(folder, server, load, own, tick=tick)
             label, filled = f"{server.subject} fill", FillRecord(keys=keys)
             record = replace(measured, label=label, role="fill", workload="fill", fill=filled)
-            if workload.rewrites:  # which the store merges in the background
+            if workload.rewrites:  # the store merges these in the background
                 settled_s, live_bytes = rest_s(server, REST_BOUND_S), workload.filled_bytes
                 data_bytes = disk_bytes(server.data) if server.data else None
                 filled = FillRecord(
@@ -196,7 +196,7 @@ class Measurement:
                     raise MeasureError(f"target {server.subject}", cause, remedy)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
-        """Return a trial's profiler settings, by rate and CPU use of the same trial unprofiled; None for no profile."""
+        """Return profiler settings from the rate and CPU use of the trial's clean run; None if it is not profiled."""
         if not trial.profile:
             return None
         clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
@@ -210,7 +210,7 @@ class Measurement:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return the recorded window's start in us of Unix time; None if the generator does not report it."""
+    """Return when the recorded window began, in us of Unix time; None if the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -219,11 +219,11 @@ def _start_us(folder: StepFolder) -> float | None:
 
 
 LOOK_S = 0.2
-AT_REST = 0.05  # of a core: a compiler that uses less rests
+AT_REST = 0.05  # of a core: a compiler that uses no more counts as idle
 
 
 def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
-    """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or if CPU time is unknown."""
+    """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or without its CPU time."""
     began_s = time.monotonic()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and time.monotonic() - began_s + LOOK_S <= bound_s:
@@ -263,14 +263,14 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """Wait until a server is done with JIT compilation that a step left unfinished, for at most REST_S."""
+    """If a step left JIT compilation unfinished, wait until the server is done with it, for at most REST_S."""
     if not_warm(step) and server.alive():
         with _compiler_freed(server):
             _await_compiler(server, REST_S)
 
 
 def _compiler_freed(server: Target) -> contextlib.AbstractContextManager[None]:
-    """Let a JVM's compiler use every core while the body runs; other servers have no known compiler."""
+    """Let a JVM's compiler use every core while the body runs; of other servers no compiler is known."""
     return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 
 

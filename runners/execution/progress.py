@@ -1,7 +1,7 @@
 """Progress of long work: a bar with the time left on a terminal, a live line in JupyterLab, plain lines in a log.
 
-A notebook in batch sends its progress to the local socket of `lab run` that LAB_PROGRESS names; when the listener ends,
-so does the kernel. Of a running load the last second is shown, read from the generator's HdrHistogram log.
+A notebook that `lab run` executes sends its progress to a local socket, which LAB_PROGRESS names. If `lab run` ends,
+the notebook's kernel ends too. Of a running load the last second is shown, from the generator's HdrHistogram log.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from runners import words
 from runners.errors import printable
 
 SHOWN_S = 120
-_TENTH_S = 0.1  # the length of an interval of the log
+_TENTH_S = 0.1  # the length of an interval in the generator's log
 WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One second of a load; a percentile is NaN in a second without a response."""
+    """One second of a load; its percentiles are NaN if it has no response."""
 
     rate_rps: float
     p50_us: float
@@ -42,8 +42,8 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield rate, p50 and p99 of what was added to a load's log, of all servers together; None without an interval."""
-    # not above: a host of a fleet shows progress without following a load, and needs no frames for it
+    """Yield, each time, a Moment of the intervals that a load's log has gained, all servers merged; None if none."""
+    # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
 
@@ -63,7 +63,7 @@ def followed(log: Path) -> Iterator[Moment | None]:
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last SHOWN_S seconds of a load as SVG: its rate, and p50 and p99 (logarithmic, from 1 us)."""
+    """Return the last SHOWN_S seconds of a load as SVG: achieved rate; p50 and p99 on a logarithmic scale."""
     shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
     both = zip(*((moment.p50_us, moment.p99_us) for moment in shown), strict=True)
@@ -95,13 +95,13 @@ def drawing(moments: Sequence[Moment]) -> str:
 ADDRESS = "LAB_PROGRESS"
 LINE_EVERY_S = 10.0
 _KILLED_EXIT = 143
-#: The time to show the last messages of a kernel that has ended.
+#: How long `lab run` waits at most for the last messages of a kernel that has ended.
 SHOWN_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The progress of a run: planned seconds done and in total, the present part, and the last second of its load."""
+    """The progress of a run: planned seconds done and in total, the current part, the last second of its load."""
 
     done_s: float
     total_s: float
@@ -158,7 +158,7 @@ class BarSink(Sink):
 
 
 class LineSink(Sink):
-    """A line when the work changes and every ten seconds, for a log."""
+    """For a log: a line when another part of the work begins, and every ten seconds."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -177,7 +177,7 @@ class LineSink(Sink):
         now_s = time.monotonic()
         self._begin_s = self._begin_s or now_s
         share = min(1.0, event.done_s / event.total_s) if event.total_s else 0.0
-        # until a few percent are done, the plan is a better guide than the pace
+        # until a few percent are done, the plan predicts the time left better than the pace so far
         left_s = event.total_s - event.done_s if share < 0.05 else (now_s - self._begin_s) * (1 - share) / share
         minutes, seconds = divmod(round(max(0.0, left_s)), 60)
         return f"[{share:4.0%}] {minutes:02d}:{seconds:02d} left"
@@ -187,7 +187,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, above a figure of the running load; afterwards both are removed."""
+    """One live line in a notebook's cell, above a figure of the running load; later, line and figure are removed."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -222,7 +222,7 @@ class NotebookSink(LineSink):
 
 
 class SocketSink(Sink):
-    """Sends events to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone."""
+    """Sends progress to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone."""
 
     def __init__(self, address: str) -> None:
         self._connection: Connection = Client(address)
@@ -247,7 +247,7 @@ class SocketSink(Sink):
 
 
 def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
-    """Return this process's display: to the socket of `lab run`, else a `notebook` line, a terminal's bar, or lines."""
+    """Return this process's display: the socket of `lab run`, else a `notebook` line, a terminal's bar, or lines."""
     if address := os.environ.get(ADDRESS):
         return SocketSink(address)
     stream = out or sys.stdout
@@ -266,7 +266,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Begin a part of about `planned_s` (in the plan: `in_plan_s`); yield a function that reports how far it is."""
+        """Begin a part of `planned_s` (in the plan: `in_plan_s`); yield a function to call with the seconds so far."""
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)
@@ -284,7 +284,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Begin a block; at its end, correct the run's plan by what the block took more or less than `planned_s`."""
+        """Begin a block; at its end, replace its `planned_s` in the run's total by the planned seconds of its parts."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s
@@ -297,7 +297,7 @@ class Progress:
         self._sink.say(printable(line))
 
     def note(self, line: str) -> None:
-        """Show a line for readers of the results; a notebook keeps it."""
+        """Show a line that readers of the results need; a notebook keeps it in its output."""
         self._sink.note(printable(line))
 
     def close(self) -> None:
@@ -316,7 +316,7 @@ def listening(shown_in: Sink) -> Iterator[str]:
             yield address
         finally:
             with contextlib.suppress(OSError):
-                Client(address, "AF_UNIX").close()  # ends the wait for a kernel that never came
+                Client(address, "AF_UNIX").close()  # ends the wait for a kernel that never connected
             serving.join(SHOWN_WITHIN_S)
             listener.close()
             shown_in.close()

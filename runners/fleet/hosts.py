@@ -1,6 +1,6 @@
 """Measure a campaign's jobs on the hosts of a fleet.
 
-A result is complete or absent: its run folder comes back whole and is moved into place last.
+A job's result is complete or absent: its whole run folder is fetched first, and only then moved into place.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from runners.process.supervisor import start
 from runners.storage.run_folder import RunFolder
 from runners.targets.base import log_tail
 
-#: A job that was lost with so many hosts is given up: it may be the cause.
+#: A job is given up if so many hosts were lost while they measured it: the job may be the cause.
 ATTEMPTS = 3
-#: A campaign ends after so long without any host.
+#: A campaign ends after this time without any host.
 ALONE_S = 30.0
 MOST_HOSTS = 1_000
 _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host, into a run folder of this machine. Raises LostHostError if the host is gone."""
+    """Measure a job on a host, into `folder` of this machine. Raises LostHostError if the host does not respond."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
     outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))
@@ -63,7 +63,7 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
         there = RunFolder(folder)
         if there.manifest_path.is_file() and there.manifest().get("status") == "complete":
             return
-        shutil.rmtree(folder, ignore_errors=True)  # of an unfinished attempt
+        shutil.rmtree(folder, ignore_errors=True)  # an unfinished attempt may have left it
         run.path.replace(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -83,7 +83,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
             )  # fmt: skip
         try:
             while not child.wait_up_to(_LOOK_S):
-                if lease_over(lease, began):  # the host was out of reach; whoever still waits measures the job again
+                if lease_over(lease, began):  # this host was out of reach, and the campaign measures the job again
                     raise LostHostError("the job's host", "its lease was not renewed", "begin the campaign again")
         finally:
             child.stop()
@@ -98,10 +98,10 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
 
 
 def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Lines, minutes: float | None = None) -> Ended:
-    """Measure the jobs that have no result yet, each on a free host of the fleet, otherwise as `carry_out` does.
+    """Measure the jobs that have no result yet, each on a free host of the fleet; otherwise do as `carry_out` does.
 
     A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
-    host is left, or if the folder can no longer be written to; results so far are kept.
+    host is left, or if `runs` can no longer be written to; results so far are kept.
     """
     begun_s = seen_s = time.monotonic()
     outcomes = {job.address: known for job in jobs if (known := outcome_of(job, runs)) is not None}

@@ -1,7 +1,7 @@
-"""Merge the files of several generators that shared a load into those of one.
+"""Merge the files of several generators that shared a load into the files that one generator would have written.
 
-Histograms are added bucket by bucket, for all are recorded in nanoseconds with the same digits: a percentile is taken
-from their sum and never averaged. Of values without a histogram (lag, the verdict) the worst one is kept.
+Histograms are added bucket by bucket, since all record nanoseconds with the same number of digits. So a percentile is
+that of the sum, never a mean of percentiles. Of values without a histogram (lag, verdict) the worst one is taken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
+    """Merge the files of a load's generators into `whole`; `start_unix_us`: when the recorded window began."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError for a malformed line."""
+    """Write the sum of HdrHistogram logs per interval and tag to `to`. Raises MeasureError if a line is malformed."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -106,7 +106,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> d
 
 
 def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the rates, counts, failures and waits of a target, or of all targets together."""
+    """Return the merged rates, counts, failures and waits of one target, or of all targets together."""
     rates = {name: [report[name] for report in reports] for name in ("offered_rps", "achieved_rps")}
     counts = {name: Counter[str]() for name in ("requests", "bytes", "status", "errors")}
     for name, whole in counts.items():
@@ -123,7 +123,7 @@ def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a failure for each cause, with its count over all generators and its first occurrence."""
+    """Return one failure per cause: the first of all generators, with the count over all generators."""
     causes: dict[str, dict[str, Any]] = {}
     for failure in (failure for report in reports for failure in report.get("failures", ())):
         known = causes.get(failure["cause"])
@@ -133,7 +133,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the generators' summed count and, for each percentile, their largest value; None without any."""
+    """Return the sum of the generators' counts and, for each percentile, the largest value; None if none has any."""
     known = [summary for summary in times if summary]
     if not known:
         return None
@@ -158,7 +158,7 @@ def _intervals(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the generators' reports on themselves: processor time together, lag and verdict of the worst."""
+    """Return one report on the generators themselves: CPU time summed, lag and verdict of the worst generator."""
     own = [report["generator"] for report in reports]
     worst = min(own, key=lambda about: (about["kept_up"], about["kept_up_to"] or 0.0, -about["lag_us"]["p99"]))
     several = f"of {len(own)} generators the worst " if len(own) > 1 else ""

@@ -1,7 +1,7 @@
 """Send one load by several generators: each sends a share of one schedule, and all start at one instant.
 
-Hosts agree on the instant by their wall clocks, which are compared by NTP's four stamps (D. Mills et al., RFC 5905,
-sections 8 and 10): the true offset differs from that of an exchange by at most half of the exchange's delay.
+Hosts agree on the instant by their wall clocks, whose offset is estimated from NTP's four time stamps (D. Mills et al.,
+RFC 5905, sections 8 and 10): the true offset differs from an exchange's estimate by at most half of its delay.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
 
 Seat: TypeAlias = "LocalSeat | RemoteSeat"
 
-#: Seconds from the agreement to the start, in which all generators connect; each is tried if the one before was short.
+#: Seconds from the agreement on a start to the start; all generators must connect in them, else the next are tried.
 LEADS_S = (2.0, 6.0, 18.0)
 LEAD_A_CONNECTION_S = 0.0005
 CONNECTS = 10
 CONNECT_TIMEOUT_S = 5.0
-#: The variables by which a lab on a fleet's host finds the fleet's scheduler, its TLS files, and the host's own worker.
+#: The variables by which a lab on a fleet's host finds the fleet's scheduler and TLS files, and the host's own worker.
 SCHEDULER_VARIABLE, TLS_VARIABLE, WORKER_VARIABLE = "LAB_SCHEDULER", "LAB_TLS", "LAB_WORKER"
-#: Failures of a connection that took longer than the lead or its time-out, since the network lost first segments.
+#: Errors after which the next lead is tried: a connection took too long, as the network lost its first segments.
 _AGAIN = re.compile(r"--start-at|connection timed out")
-_NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's should not have
+_NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder's name should not have
 
 
 class LostHostError(MeasureError):
-    """A host that no longer responds: its part has to be measured again, there or elsewhere."""
+    """A host no longer responds: what it was measuring has to be measured again, on it or on another host."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """The load of one `generator`, as this host has it. Scripts travel as text: a path means nothing elsewhere."""
+    """The load that one `generator` is to send. Scripts travel as text, since a path means nothing on another host."""
 
     spec: LoadSpec
     scripts: dict[Path, str]
@@ -71,7 +71,7 @@ class Order:
         return cls(spec, {path: path.read_text(encoding="utf-8") for path in scripts if path}, generator)
 
     def unpacked(self, folder: Path) -> LoadSpec:
-        """Write the scripts into a folder of this host; return the load with their paths there."""
+        """Write the scripts into a folder of the host that sends; return the load with the scripts' paths there."""
         places: dict[Path | None, Path] = {}
         for number, (script, text) in enumerate(self.scripts.items()):
             places[script] = folder / f"{number}-{script.name}"
@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on this host, whose clock, telemetry and stall witness are those of the server."""
+    """A place for a generator on the server's host, which has clock, telemetry and stall witness of the server."""
 
     name: str
 
@@ -100,16 +100,16 @@ class LocalSeat:
         return NetworkRecord()
 
     def clock(self) -> ClockRecord:
-        """Return the record of a clock that equals ours."""
+        """Return the record of a clock without an offset: it is our own clock."""
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted`. Raises MeasureError, or LostHostError if the host is gone."""
+        """Send a share to its end, or until `halted` is set. Raises as `send_share` does."""
         return send_share(order, order.generator, self.name, halted.is_set, observed=False)
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load from this host, with telemetry and stall witness if `observed`. Raises MeasureError."""
+    """Send a share of a load, if `observed` with telemetry and stall witness. Raises MeasureError on failure."""
     if generator.version != order.generator.version:
         cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -146,7 +146,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Measure the round trip to each server by the time of TCP's handshake, which needs no work of the server."""
+    """Measure the round trip to each server as the time of a TCP handshake, which the server's kernel answers."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -166,7 +166,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Send a load by the generators of all seats, a fill from here alone; merge their files. Raises MeasureError."""
+    """Send a load by all seats' generators and merge their files; send a fill from here alone. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":
@@ -209,7 +209,7 @@ def send_shared(
             network=replace(part.record.network, round_trips_us=network.round_trips_us, failed=network.failed),
         )
         records.append(record)
-    from runners.fleet.merge import merge  # not above: a host's event loop would wait for its imports
+    from runners.fleet.merge import merge  # not imported above: a host's event loop would wait for it
 
     merge(folders, folder, start_us)
     command, used_s = records[0].generator.command, [record.generator.cpu_s for record in records]
@@ -220,21 +220,21 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield a run's sender: `run_load` for 0, else one for so many generators, here or on a fleet. Raises PlanError."""
+    """Yield the sender of a run: `run_load` for 0 generators, else a function that uses so many, here or on a fleet."""
     if not generators:
         yield run_load
         return
     if not os.environ.get(SCHEDULER_VARIABLE):
         yield partial(send_shared, [LocalSeat(f"local-{place}") for place in range(1, generators + 1)])
         return
-    from runners.fleet import workers  # here, because a lab without a fleet needs no dask
+    from runners.fleet import workers  # imported here, as a lab without a fleet needs no dask
 
     with workers.from_environment() as fleet:
         yield partial(send_shared, fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
 
 
 def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
-    """Yield the load of each generator. Raises MeasureError if the connections can't be divided evenly."""
+    """Yield each generator's share of the load. Raises MeasureError if the connections can't be divided evenly."""
     if spec.connections % seats:
         cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
@@ -271,13 +271,13 @@ def _sent(
         except BaseException:
             halted.set()
             raise
-    if failures:  # a host that is gone is the cause of other failures, and the first failure that of unfinished parts
+    if failures:  # a lost host causes other failures, and the first failure is why other parts are unfinished
         raise min(failures, key=lambda error: not isinstance(error, LostHostError))
     return [future.result() for future in futures], stopped
 
 
 def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
-    """Write a generator's files into a folder of the step, with all times converted to our clock."""
+    """Write a generator's files into a folder of the step; convert the times in them to this host's clock."""
     shutil.rmtree(folder.path, ignore_errors=True)
     folder.path.mkdir(parents=True)
     for name, content in part.files.items():
@@ -292,8 +292,8 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """Return how long a host's cores stalled in the window, summed over the cores; None without a log."""
-    from runners.readers.activity import read_stall_log  # as above
+    """Return for how long a host's cores stalled in the window, summed over cores; None without the witness's log."""
+    from runners.readers.activity import read_stall_log  # not imported above, as `merge`
 
     with suppress(ReadError):
         return float(read_stall_log(folder.stalls).frame(start_unix_us, duration_s)["duration_ms"].sum())
@@ -301,13 +301,13 @@ def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> fl
 
 
 EXCHANGES = 32
-#: The most by which two clocks that are not set drift apart, as a share of the time (RFC 5905, section 7.3: PHI is
+#: The most that two clocks drift apart unless one is set, as a share of the elapsed time (RFC 5905, section 7.3: PHI is
 #: 15 ppm; a clock that is being steered may run 500 ppm fast or slow).
 DRIFT = 500e-6
 
 
 class Exchange(NamedTuple):
-    """A question and its reply: `asked_ns`, `answered_ns` by our clock, `received_ns`, `replied_ns` by the other's."""
+    """A question and its reply: `asked_ns` and `answered_ns` by our clock, the others by the other host's clock."""
 
     asked_ns: int
     received_ns: int
@@ -316,7 +316,7 @@ class Exchange(NamedTuple):
 
 
 def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
-    """Return the record of another host's clock from the exchange with the least delay, of both ways together."""
+    """Return the record of another host's clock, from the exchange whose delay (there and back) was least."""
     delays_ns = [answered - asked - (replied - received) for asked, received, replied, answered in exchanges]
     delay_ns = min(delays_ns)
     asked_ns, received_ns, replied_ns, answered_ns = exchanges[delays_ns.index(delay_ns)]
@@ -328,7 +328,7 @@ def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
 
 
 def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
-    """Return by how much a clock was set between two estimates; 0 if drift and uncertainty explain their difference."""
+    """Return by how much a clock was set between two estimates; 0 if drift and uncertainty explain the difference."""
     moved_us = after.offset_us - before.offset_us
     explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
     return moved_us if abs(moved_us) > explained_us else 0.0

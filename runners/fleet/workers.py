@@ -1,6 +1,6 @@
-"""Hosts as workers of dask.distributed: one worker a host, with one slot for each role, `server` and `generator`.
+"""Hosts as workers of dask.distributed: one worker per host, with one slot for each role, `server` and `generator`.
 
-A task on a host has a lease, which the client renews. When a lease runs out, the host ends the task; a host on which a
+A task on a host has a lease, which the client renews. If the lease runs out, the host ends the task. A host on which a
 lease can't be renewed counts as lost. Without a fleet this module is not imported and no port is opened.
 """
 
@@ -34,11 +34,11 @@ from runners.toolchain.tools import TRUEPACE
 
 SERVER, GENERATOR = "server", "generator"
 SLOTS = {SERVER: 1, GENERATOR: 1}
-#: A host may have a server's task, a generator's, and a short one at the same time.
+#: A worker's threads: for a server's task, a generator's task and a short task at the same time.
 THREADS = 3
 LEASE_S = 8.0
 RENEW_S = 1.0
-ASK_S = 4.0  # for a response of a host
+ASK_S = 4.0  # time for a host to respond
 CONNECT_S = 20.0
 _T = TypeVar("_T")
 #: The end of each lease of this worker process, in seconds of the monotonic clock, by the lease's name.
@@ -46,7 +46,7 @@ _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Adds handlers for a worker's clock and leases to the connection that the worker has anyway."""
+    """Adds handlers for a worker's clock and leases to the worker's existing connection: no other port is opened."""
 
     name = "lab"
 
@@ -67,14 +67,14 @@ def lease_over(lease: str, began: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The files of a fleet's certificates, the same on every host: whoever has them may run code on all hosts."""
+    """The files of a fleet's certificates, the same on every host. Whoever has the files may run code on all hosts."""
 
     ca: Path
     cert: Path
     key: Path
 
     def settings(self) -> dict[str, object]:
-        """Return dask's settings to use these files in all roles. Raises PlanError for a file that is not there."""
+        """Return dask's settings to use these files in all of its roles. Raises PlanError if a file is absent."""
         for path in (self.ca, self.cert, self.key):
             if not path.is_file():
                 raise PlanError(str(path), "no such file", "name three files with --tls CA CERT KEY")
@@ -85,7 +85,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A worker that has joined: its address, its host's IP address, and its name."""
+    """A worker that has joined the fleet: its address, the IP address of its host, and the worker's name."""
 
     address: str
     ip: str
@@ -118,7 +118,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Return the time stamps of EXCHANGES questions for a host's clock. Raises LostHostError."""
+        """Return the time stamps of EXCHANGES questions for a host's clock. Raises LostHostError if it is gone."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
@@ -179,7 +179,7 @@ class Fleet:
             future.release()
 
     def seats(self, count: int, own_worker: str = "") -> list[RemoteSeat]:
-        """Return places for `count` generators, none on the worker `own_worker`. Raises PlanError for too few hosts."""
+        """Return places for `count` generators, not on worker `own_worker`. Raises PlanError if hosts are too few."""
         free = [host for host in self.hosts() if host.address != own_worker]
         if len(free) < count:
             cause = f"{len(free)} hosts besides the server's have a slot for a generator, {count} are wanted"
@@ -219,19 +219,19 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
-    """Measure round trips to the servers, on a worker."""
+    """Measure round trips to the servers; this runs on a worker."""
     return shares.round_trips(urls)
 
 
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
-    """Send a share of a load, on a worker."""
+    """Send a share of a load; this runs on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
     generator = Truepace(tool.path, tool.version)
     return shares.send_share(order, generator, host, lambda: lease_over(lease, began), observed=True)
 
 
 def quiet(tls: Tls | None) -> contextlib.ExitStack:
-    """Set dask up without retries, and with the files of `tls`, until the returned stack is closed."""
+    """Configure dask without retries and with the files of `tls`, until the returned stack is closed."""
     settings: dict[str, object] = {
         "distributed.scheduler.allowed-failures": 0,
         "distributed.comm.timeouts.connect": f"{CONNECT_S:g}s",
@@ -260,9 +260,9 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
-    """Start a scheduler on the first host and workers on all by SSH, on their own addresses alone. Raises PlanError.
+    """Start by SSH a scheduler on the first host and a worker on each, on the host's address alone. Raises PlanError.
 
-    The lab and the TLS files must be at the same places on all hosts. Scheduler and workers end with the connection.
+    The lab and the TLS files must be at the same paths on all hosts. Scheduler and workers end with the SSH connection.
     """
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)
@@ -304,7 +304,7 @@ def opened(scheduler: str | None, hosts: str | None, tls: Sequence[Path] | None,
 
 
 def environment(fleet: Fleet, host: Host) -> dict[str, str]:
-    """Return the variables by which a lab on a host finds its fleet."""
+    """Return the environment variables by which a lab on a host of the fleet finds the fleet."""
     tls = fleet.tls
     files = os.pathsep.join(str(path) for path in (tls.ca, tls.cert, tls.key)) if tls else ""
     scheduler = str(fleet.client.scheduler_info(n_workers=0)["address"])

@@ -1,4 +1,4 @@
-"""Load generators (truepace, wrk2, wrk, reference clients) behind one interface, and the way to run one."""
+"""Load generators (truepace, wrk2, wrk, reference clients) behind one interface; run one of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of several servers that share a schedule. Raises MeasureError for a `,` in a field or a `=` in the name."""
+    """One of the servers that share a schedule. Raises MeasureError if a field holds a `,` or the name holds a `=`."""
 
     name: str
     url: str
@@ -37,12 +37,12 @@ class LoadTarget:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then a bound.
+    """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then only a bound.
 
-    `targets` share one schedule in place of `url` and `script`: every request, or with `slice_s` every slice of so many
-    seconds, goes to one target, in an order that `seed` determines. `rate_rps` is then the sum over all targets, and
-    `connections` the number to each. `parts_rps`: the rates of parts of equal length, with `rate_rps` as their mean.
-    `share` (2, 3): this is the second of three generators that share the load. `cpus`: the generator's cores.
+    `targets` take the place of `url` and `script`. They share one schedule: every request (with `slice_s`, every slice
+    of so many seconds) goes to one target, in an order that `seed` determines. Then `rate_rps` is the sum over all
+    targets, and `connections` the number per target. `parts_rps`: rates of equally long parts of the load, with the
+    mean `rate_rps`. `share` (2, 3): the second of three generators that share it. `cpus`: the generator's cores.
     """
 
     url: str
@@ -66,7 +66,7 @@ class LoadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A load generator, which sends for `lead_s` before it records. `command` raises MeasureError for unfit loads."""
+    """A load generator. It sends for `lead_s` before it records. `command` raises MeasureError if it can't send it."""
 
     path: Path
     version: str
@@ -81,7 +81,7 @@ class Generator:
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: the generator's start, end (us since 1970), CPU time; `shares`: one per sharing generator."""
+    """How a load ended: start and end (us since 1970), CPU time; `shares`: a record per generator that shared it."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -96,7 +96,7 @@ class LoadOutcome:
         return self.exit_code == INTERRUPTED or self.stopped_early
 
 
-#: A function that sends a load to its end: `run_load` from this process, or one that uses several hosts.
+#: A function that sends a load to its end: `run_load`, or a function that uses several generators or hosts.
 Sender = Callable[..., LoadOutcome]
 
 
@@ -107,7 +107,7 @@ def run_load(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run a generator to its end, with its raw output in `folder`. Raises MeasureError if it refuses the load.
+    """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if it can't send it.
 
     `tick(generator_pid, elapsed_s)` is called once a second; if it returns False, the load is stopped early.
     """
@@ -142,14 +142,14 @@ def run_load(
     return LoadOutcome(tuple(command), code, started_unix_us, ended_unix_us, stopped_early, cpu_s)
 
 
-#: A rate far above what connections achieve, so that wrk2 sends as in a closed loop. Only the achieved rate of such a
-#: run means anything.
+#: A rate far above what connections achieve, so that wrk2 sends as in a closed loop. In such a run only the achieved
+#: rate means anything.
 WRK2_CLOSED_LOOP_RPS = 1_000_000.0
 _OURS = "use the lab's own generator"
 
 
 def digits(value: float) -> str:
-    """Return a number in plain digits, as every generator takes it: 1000000, 0.05; not 1e+06, and not rounded."""
+    """Return a number in plain digits, which every generator reads: 1000000, 0.05; not 1e+06, and not rounded."""
     return f"{Decimal(repr(float(value))).normalize():f}"
 
 
@@ -167,7 +167,7 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
-    """Raise MeasureError for a load that only truepace can send; `more`: further conditions with their causes."""
+    """Raise MeasureError for a load that only truepace can send; `more`: pairs of a further condition and its cause."""
     for refused, cause in (
         (bool(spec.targets), "it can't share one schedule over several targets"),
         (bool(spec.parts_rps), "it can't change its rate within a load"),
@@ -222,7 +222,7 @@ class Wrk2(Generator):
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special("wrk2", spec)
         rate_rps = spec.rate_rps if spec.rate_rps is not None else WRK2_CLOSED_LOOP_RPS
-        seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # for milliseconds no second more
+        seconds = math.ceil(round(spec.duration_s + self.lead_s(spec), 1))  # some milliseconds add no whole second
         return _as_wrk(self.path, spec, seconds, "-R", str(round(rate_rps)), *_scripted(spec), "-L")
 
 
@@ -245,7 +245,7 @@ class Wrk(Generator):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Generator):
-    """The crate's reference clients: one fixed GET at a constant rate, `blocking` on one connection or `epoll`."""
+    """The crate's reference clients: one fixed GET at a constant rate, by `blocking` (one connection) or `epoll`."""
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(

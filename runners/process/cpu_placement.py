@@ -1,7 +1,7 @@
-"""Placement of threads on cores: more cores for a JVM's compiler for a while, equal shares for servers (Linux only).
+"""Placement of threads on cores: more cores for a JVM's compiler for a while; equal CPU shares of servers (Linux only).
 
-Without CPU groups the scheduler shares a core among threads, and a server with more busy threads gets more of it (the
-kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights count under contention alone.
+Without CPU groups the scheduler shares a core among threads, so a server with more busy threads gets more of it (the
+kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights matter only while servers compete for it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads run on all cores while the body runs; first await them for up to `await_s`."""
+    """Let a process's compiler threads use all cores while the body runs; first wait `await_s` at most for threads."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)
         while not pinned and time.monotonic() - began < await_s:
             time.sleep(_LOOK_S)
             if pinned := _pin(pid, everywhere):
-                time.sleep(_LOOK_S)  # a JVM starts them one after the other
+                time.sleep(_LOOK_S)  # a JVM starts its compiler threads one after the other
                 _pin(pid, everywhere)
     try:
         yield
@@ -44,7 +44,7 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
 
 
 def _pin(pid: int, cpus: Iterable[int]) -> int:
-    """Bind a process's compiler threads to cores; return their number. Raises OSError without such a process."""
+    """Bind a process's compiler threads to cores; return how many. Raises OSError if there is no such process."""
     bound = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
@@ -55,7 +55,7 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 
 
 def proc_text(path: Path | str) -> str:
-    """Return the text of a file of the kernel's, "" if it can't be read."""
+    """Return the text of one of the kernel's files; "" if it can't be read."""
     with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="utf-8", errors="replace")
     return ""
@@ -65,7 +65,7 @@ def proc_text(path: Path | str) -> str:
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: pids by server name. Afterwards the processes are where they were, and the groups are gone.
+    `servers`: pids by server name. Afterwards the processes are in the parent group, and the groups are removed.
     """
     folder, weight, usual = root / "cpu", "cpu.shares", "1024"
     if "cpu" in proc_text(root / "cgroup.subtree_control").split():

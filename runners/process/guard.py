@@ -1,11 +1,11 @@
-"""A program that forks a guard for every child of the lab, so that no child outlives it. Standard library alone.
+"""A program that forks a guard for every child of the lab, so that no child outlives the lab. Standard library alone.
 
     python -I guard.py SOCKET_FD
 
-For each child the lab sends four open files: an end of a socket pair and the child's standard streams. On that
-socket the guard, a fork, reads a line of JSON (`command`, `directory`, `environment`, `grace_s`, `stop_signal`). Any
-byte after it, or the end of the lab, makes it stop the child. It writes two lines: its own pid and the child's; then
-the CPU seconds of all that the child started, and its exit code. See runners/docs/0001-guard-process.md.
+For each child the lab sends four open files: an end of a socket pair and the child's standard streams. The guard, a
+fork, reads a line of JSON from that socket (`command`, `directory`, `environment`, `grace_s`, `stop_signal`). Any later
+byte, or the end of the lab, makes it stop the child. It writes two lines: its own pid and the child's; at the end, the
+CPU seconds of the child and of all that it started, and its exit code. See runners/docs/0001-guard-process.md.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ def _guard(lab: socket.socket) -> None:
             if not received:
                 watched.remove(lab)
                 grace_s = min(grace_s, _ORPHANED_GRACE_S)
-                deadline = None  # it may have been asked to stop before, with more time
+                deadline = None  # an earlier request to stop may have given the child more time
         if asked and deadline is None:
             _signal_group(child.pid, stop_signal)
             _signal_group(child.pid, signal.SIGCONT)  # a frozen child hears no signal

@@ -1,4 +1,4 @@
-"""Processes that can't outlive the lab, free ports for them, their descendants, and their CPU time."""
+"""Processes that can't outlive the lab, with free ports for them, their descendants, and their CPU time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _GUARDS = Guards()
 
 
 class Child:
-    """A process under its guard. `pid` is the process itself, not the guard."""
+    """A process under its guard. `pid` is the pid of the process, not of the guard."""
 
     def __init__(self, command: Sequence[str], lab_end: socket.socket, stdout: IO[bytes] | None) -> None:
         self.command = tuple(command)
@@ -76,7 +76,7 @@ class Child:
         return bool(select.select([self._lab_end], [], [], timeout_s)[0])
 
     def _line(self) -> bytes:
-        """Return the guard's next line; empty if the guard has gone."""
+        """Return the next line that the guard wrote; empty if the guard has ended."""
         while b"\n" not in self._received:
             more = b""
             with contextlib.suppress(ConnectionResetError):
@@ -94,13 +94,13 @@ class Child:
                 if self._code is None:
                     used_s, _, code = self._line().decode().partition(" ")
                     self._cpu_s = float(used_s) if used_s else None
-                    # a guard that has gone without a line was killed, and the kernel has then killed the process
+                    # a guard that ended without this line was killed, and then the kernel has killed the process
                     self._code = int(code) if code else 128 + signal.SIGKILL
         return self._code is not None
 
     @property
     def stdout(self) -> IO[bytes]:
-        """The child's standard output; only for a child that was started with a pipe."""
+        """The child's standard output; only of a child that was started with `stdout=PIPE`."""
         assert self._stdout is not None
         return self._stdout
 
@@ -127,7 +127,7 @@ class Child:
         self._signal(signal.SIGKILL)
 
     def interrupt(self) -> None:
-        """Ask the process itself to finish early and still write what it has (SIGINT)."""
+        """Request by SIGINT that the process finishes early, but still writes its results."""
         self._signal(signal.SIGINT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -136,7 +136,7 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """Send the stop signal, then SIGKILL when the grace time is over; return the exit code. May be called again."""
+        """Stop the process (SIGKILL follows after the grace time of `start`); return the exit code. May be repeated."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
         if not self.wait_up_to(grace_s * 2 + 2):
@@ -182,13 +182,13 @@ def start(
         lab_end, guard_end = socket.socketpair()
         given.enter_context(guard_end)
         _GUARDS.fork(guard_end, (nothing, out, err))
-    with contextlib.suppress(OSError):  # a guard that has gone can't start it, which its end says
+    with contextlib.suppress(OSError):  # if the guard has ended, Child raises the error
         lab_end.sendall(json.dumps(order).encode() + b"\n")
     return Child(command, lab_end, reading)
 
 
 def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command under a guard in the current folder; return code and output. Raises ToolError, TimeoutExpired."""
+    """Run a command under a guard in the current folder; return exit code and output. Raises as `start` and `wait`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         child = start(command, stdout=out, stderr=err, directory=Path.cwd())
         try:
@@ -202,7 +202,7 @@ def finished(command: Sequence[str], timeout_s: float | None = None) -> subproce
 
 
 def pinned(command: Sequence[str], cpus: Sequence[int] | None) -> list[str]:
-    """Return `command` bound to `cpus` by taskset; unchanged without `cpus`. Raises ToolError without taskset."""
+    """Return `command` bound to `cpus` by taskset; unchanged without `cpus`. Raises ToolError if taskset is absent."""
     if not cpus:
         return list(command)
     if (taskset := shutil.which("taskset")) is None:
@@ -211,13 +211,13 @@ def pinned(command: Sequence[str], cpus: Sequence[int] | None) -> list[str]:
 
 
 HOST = "127.0.0.1"
-#: Below the range from which systems give ports to clients, so that a port which is free stays so until it is used.
+#: Below the range from which systems give ports to clients, so that a free port stays free until a server uses it.
 FIRST_PORT, LAST_PORT = 20_000, 30_000
 _ATTEMPTS = 200
 
 
 def free_port(count: int = 1) -> int:
-    """Return the first of `count` consecutive free ports. Raises ServerError when there are none."""
+    """Return the first of `count` consecutive free ports. Raises ServerError if none were found."""
     for _ in range(_ATTEMPTS):
         # the system's random numbers: processes with one seed would try the same ports at the same time
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
@@ -234,9 +234,9 @@ def _free(port: int) -> bool:
 
 
 def hold(words: Sequence[str]) -> int:
-    """Run Python with arguments until it ends or standard input is closed; return its exit code.
+    """Run Python with arguments until it ends or this process's standard input is closed; return its exit code.
 
-    An SSH server whose connection is gone closes the standard input of what it started, and does not end it.
+    An SSH server whose connection is gone closes the standard input of a process that it started, but does not end it.
     """
     child = start([sys.executable, *words], stdout=sys.stdout.buffer, stderr=sys.stderr.buffer, grace_s=_HELD_GRACE_S)
 
@@ -253,7 +253,7 @@ if __name__ == "__main__":  # python -m runners.process.supervisor WORDS…, as 
     sys.exit(hold(sys.argv[1:]))
 
 
-_CPU_CLOCK = 2  # the kernel's number of the clock that the scheduler keeps, see clock_getcpuclockid(3)
+_CPU_CLOCK = 2  # the kernel's number of the CPU-time clock that its scheduler keeps, see clock_getcpuclockid(3)
 _CLOCK_BITS = 3
 
 
@@ -276,13 +276,13 @@ def tree(roots: Collection[int]) -> tuple[int, ...]:
 
 
 class ProcessClock:
-    """The CPU time of processes and of all that they start; an ended process counts as at the last reading."""
+    """The CPU time of processes and of all that they start; an ended process keeps the time of its last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self.roots, self._used_s = tuple(roots), dict[int, float]()
 
     def read_s(self) -> float | None:
-        """Return CPU seconds so far; None if no process has been read."""
+        """Return CPU seconds so far; None if no process could be read yet."""
         for pid in tree(self.roots):
             if (used_ns := cpu_time_ns(pid)) is not None:
                 self._used_s[pid] = used_ns / 1e9
@@ -300,9 +300,9 @@ _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MUL
 
 
 def activity(roots: Collection[int]) -> dict[str, int | None]:
-    """Return the numbers of context switches and of read and write calls of processes and their descendants.
+    """Return how many context switches, read and write calls processes and their descendants have made.
 
-    The numbers are sums over living threads; recv and send don't count. None for a number that /proc does not have.
+    Switches are summed over living threads; calls of recv and send don't count. None for a number that /proc lacks.
     """
     counters = Counter[str]()
     for pid in tree(roots):

@@ -1,1 +1,1 @@
-"""Start, identify and stop what is measured."""
+"""Start, identify and stop the servers under test."""

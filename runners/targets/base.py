@@ -1,4 +1,4 @@
-"""What servers under test have in common: the end of a log, the error for a death, an HTTP client."""
+"""Functions for servers under test of any kind: the end of a log, the error for a server that died, an HTTP client."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 
 def client(timeout_s: float) -> httpx.Client:
-    """Return an HTTP client without a proxy, which as the generator checks no certificates; the caller closes it."""
+    """Return an HTTP client without a proxy that, like the generator, checks no certificates. The caller closes it."""
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=False)  # noqa: S501 - servers often sign their own

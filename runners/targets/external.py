@@ -1,4 +1,4 @@
-"""A server that a `target.yaml` describes: started or found running, awaited, stopped, checked out at a revision."""
+"""A server that a `target.yaml` describes: start it or find it running, wait, stop it, check out a revision of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runners.targets.preflight import QUESTION_S, cores_of, is_open, require_dir
 from runners.toolchain.tools import require_tool
 
 _LOOK_S = 0.02
-_START_S, _RUNNING_S = 60.0, 5.0  # until a server is ready that is started here, and one that runs already
+_START_S, _RUNNING_S = 60.0, 5.0  # time to get ready: a server that is started here, one that runs already
 _END_S = 0.2
 
 
@@ -81,7 +81,7 @@ class RunningTarget:
     def stop(self) -> int:
         """Stop the server and all that it started, unless the lab found it running. May be called twice."""
         code = self.child.stop() if self.child else 0
-        shutil.rmtree(self.folder / "data", ignore_errors=True)  # {data}
+        shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
 
 
@@ -95,7 +95,7 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or find it running, and wait until it is ready.
 
-    `cpus`: the server's cores unless the description names some. Raises PlanError, ServerError with its last lines.
+    `cpus`: its cores unless the description names some. Raises PlanError, and ServerError if it does not get ready.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -129,7 +129,7 @@ def launch(
 
 
 def build(file: TargetFile, log: Path) -> None:
-    """Run the `build` command of a target in the target's folder. Raises PlanError with the last lines if it fails."""
+    """Run the `build` command of a target in its directory. Raises PlanError with the last lines if it fails."""
     if file.target.build:
         log.parent.mkdir(parents=True, exist_ok=True)
         _run_to_end(f"{file.path}, key build", file.target.build, file, log)
@@ -139,7 +139,7 @@ def _run_to_end(
     where: str, command: Sequence[str], file: TargetFile, log: Path,
     environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
 ) -> None:  # fmt: skip
-    """Run a command in the target's folder. Raises PlanError, which begins with `where`, if the command fails."""
+    """Run a command in the target's directory. Raises PlanError if it fails; the error's text begins with `where`."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
@@ -158,7 +158,7 @@ def _run_to_end(
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError if it is not below the target's folder or if it holds the description."""
+    """Empty the data folder. Raises PlanError if it is not below the target's directory, or holds the description."""
     if file.data is None:
         return
     data = file.data.resolve()
@@ -212,12 +212,12 @@ _DESCRIPTIONS = (".yaml", ".yml", ".md")  # these change the load or the documen
 
 
 def content_hash(file: TargetFile) -> str:
-    """Return the SHA-256 of a target's description, scripts, bodies and program."""
+    """Return a SHA-256 over a target's description, its scripts and body files, and its program."""
     target, digest = file.target, hashlib.sha256(msgspec.json.encode(file.target))
     workloads = target.workloads.values()
     paths = [file.path.parent / name for load in workloads for name in (load.script, load.body_file) if name]
     names: Sequence[str] = target.command or ()  # some are files
-    if target.build:  # then the program is every file in the directory that git tracks
+    if target.build:  # then the program is made from the files in the directory that git tracks
         names = ()
         with contextlib.suppress(LabError):  # outside of a repository
             tracked = _git(str(file.directory), "-C", str(file.directory), "ls-files", "-z").split("\0")
@@ -234,7 +234,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    The present description is used, so that both versions are started and loaded alike. Raises PlanError.
+    It has the present description, so that both revisions are started and loaded alike. Raises PlanError on failure.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))

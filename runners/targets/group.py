@@ -1,4 +1,4 @@
-"""A server under test of any kind, and several that share a load."""
+"""The type of a server under test of any kind, and a group of servers that share a load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runners.targets.lab_server import RunningServer
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load, by name. Log, exit code and death are of the first that died, else of the first."""
+    """Servers that share a load, by name. Log, exit code and death are those of the first server that has died."""
 
     subject: str
     members: Mapping[str, Target]
@@ -35,7 +35,7 @@ class TargetGroup:
         return self._first.log
 
     def status(self) -> dict[str, Any]:
-        """Check that every member is the server that was started; a group has no status in common."""
+        """Return {}: a group has no status. Raises ServerError if a member is not the server that was started."""
         for server in self.members.values():
             server.status()
         return {}
@@ -58,7 +58,7 @@ class TargetGroup:
 
     @property
     def _first(self) -> Target:
-        """The first server that has died, or the first of all if all live."""
+        """The first server that has died; if all live, the first server."""
         return min(self.members.values(), key=lambda server: server.alive())
 
 

@@ -1,4 +1,4 @@
-"""A key-value server of the lab's own, or a cluster of them as processes: start, check of a fill, stop."""
+"""A key-value server of the lab's own, or a cluster of such servers in processes: start it, check a fill, stop it."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ READY_TIMEOUT_S = 60.0
 COMPILER_TIMEOUT_S = 0.5  # a JVM has its compiler threads long before
 STATUS_TIMEOUT_S = 5.0
 _END_OF_OUTPUT_S = 0.5
-#: Flags of every measured JVM, for the profiler: it may attach, and gets frames between safepoints.
+#: Flags of every measured JVM, so that the profiler may attach to it, and gets frames between safepoints too.
 PROFILABLE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+EnableDynamicAgentLoading")
 
-#: Without these flags JDK 25 warns of one-nio in the server's log; an older JDK, of other servers, would not start.
+#: Without these flags JDK 25 warns of one-nio in the server's log; with them an older JDK would not start.
 ONE_NIO = ("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow")
 
 MAIN = "lab.server.Main"
@@ -42,7 +42,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """The options of a server to be started. `cpus` None: not pinned; `selectors` 0: the server's default."""
+    """The options of a server to start. `cpus` None: it is not pinned; `selectors` 0: the server's default number."""
 
     java: Path
     class_path: Path
@@ -82,7 +82,7 @@ class ServerSpec:
 
 
 class RunningServer:
-    """A server of the lab that was ready when the object was made. `ready`: its first line of output, parsed."""
+    """A server of the lab, ready when the object is made. `ready`: its first line of output, parsed from JSON."""
 
     def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any]) -> None:
         self.spec, self.child, self.ready = spec, child, ready
@@ -141,9 +141,9 @@ def _read_ready_line(child: Child, timeout_s: float) -> bytes:
 
 
 def launch(spec: ServerSpec, *, under_load: bool = False) -> RunningServer:
-    """Start a server and wait until it is ready. Raises ServerError with its last log lines.
+    """Start a server and wait until it is ready. Raises ServerError, with its last log lines, if it does not get ready.
 
-    Until then the JVM's compiler threads may use every core; with `under_load` they keep to the server's cores.
+    Until it is ready, the JVM's compiler threads may use every core; with `under_load`, only the server's cores.
     """
     spec.folder.mkdir(parents=True, exist_ok=True)
     spec.data.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def launch(spec: ServerSpec, *, under_load: bool = False) -> RunningServer:
 
 
 class RunningNodes(RunningServer):
-    """A cluster of processes, its nodes numbered from 0, which is loaded and observed at its first node."""
+    """A cluster whose nodes, numbered from 0, are processes; the first node is loaded and observed."""
 
     def __init__(self, nodes: list[RunningServer]) -> None:
         super().__init__(nodes[0].spec, nodes[0].child, nodes[0].ready)
@@ -187,7 +187,7 @@ class RunningNodes(RunningServer):
         shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
-        """Start an ended node (not the first one) again on the same port and data. Raises ServerError if that fails."""
+        """Start a node that ended (not the first) again, on its port and data. Raises ServerError if that fails."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")
@@ -202,7 +202,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, with its own folders below those of `spec`; if a node fails, stop all."""
+    """Start a node on each port, with folders of its own below those of `spec`; if one does not start, stop all."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
     secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests
@@ -223,7 +223,7 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
 
 
 def check_filled(url: str, engine: str, keys: int) -> None:
-    """Check that the ids 1, `keys` and about 50 between are in the store. Raises MeasureError for a missing id."""
+    """Raise MeasureError if one of the ids 1, `keys` and about 50 between these is not in the store."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:

@@ -19,7 +19,7 @@ QUESTION_S = 2.0
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if a variable, file, program or core in the description is missing, ServerError for the port."""
+    """Raise PlanError if a described variable, file, program or core is absent; ServerError for a busy or dead port."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
@@ -30,7 +30,7 @@ def check(file: TargetFile) -> None:
                 raise PlanError(where, f"{path} is not there", "name a file, relative to this one")
     placed = file.placed(0, Path("data"))
     if target.command is None:
-        if target.ready is None and not is_open(placed):  # with `ready`, it is awaited later
+        if target.ready is None and not is_open(placed):  # with `ready`, the server is awaited later
             raise ServerError(f"target {file.name}", f"nothing listens on {target.url}", "start it, then run again")
         return
     environment = {**os.environ, **resolved(target.environment)}
@@ -52,14 +52,14 @@ def require_directory(file: TargetFile) -> None:
 
 
 def require_free(file: TargetFile) -> None:
-    """Raise ServerError if something listens on the port of a target that is to be started."""
+    """Raise ServerError if something listens already on the port of a target that the lab is to start."""
     if is_open(file):
         cause = f"something listens on {file.target.url} before it was started"
         raise ServerError(f"target {file.name}", cause, "stop that, or leave out `command` to load what runs there")
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with the lab's environment variables filled in. Raises PlanError if one is unset or unprintable."""
+    """Return values with the lab's environment filled in. Raises PlanError if a variable is unset or unprintable."""
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):
@@ -75,7 +75,7 @@ def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
 
 
 def cores_of(file: TargetFile) -> tuple[int, ...]:
-    """Return the cores that a target names, if any. Raises PlanError for a core that the lab may not use."""
+    """Return the cores that a target's description names. Raises PlanError for a core that the lab may not use."""
     usable = usable_cpus()
     if missing := [cpu for cpu in file.target.cpus if cpu not in usable]:
         cause = f"core {missing[0]} is not among those that the lab may use"

@@ -1,1 +1,1 @@
-"""The tools, found or built: JDK, Maven, cargo, profilers, load generators."""
+"""The tools of the lab: find or build JDK, Maven, cargo, profilers, load generators."""

@@ -1,4 +1,4 @@
-"""Builds of the lab's servers and load generators when their sources have changed, and a run's tools."""
+"""Build the lab's servers and load generators if their sources have changed; gather the tools of a run."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from runners.process.supervisor import start
 from runners.toolchain import tools
 
 DIST = tools.SERVER_JAVA / "server" / "target" / "dist"
-#: The server of report 2; its main class is JDK17_MAIN and it runs on any JDK from 17 on.
+#: The server of report 2. Its main class is JDK17_MAIN, and it runs on any JDK from 17 on.
 JDK17_DIST = tools.SERVER_JAVA / "server-jdk17" / "target" / "dist"
 JDK17_MAIN = "lab.jdk17.Main"
 PROFILER_JARS = tools.SERVER_JAVA / "server" / "target" / "profiler"
 SERVER_STAMP = tools.SERVER_JAVA / "server" / "target" / "lab.stamp"
-#: The profiler where no server of the lab's is built; a test compares its version with server-java/pom.xml.
+#: The version of async-profiler to fetch if no server of the lab is built; a test compares it with server-java/pom.xml.
 ASYNC_PROFILER = "4.5"
 PROFILER_PARTS = ("async-profiler", "jfr-converter")
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 LOADGEN_STAMP = tools.TRUEPACE.with_name("lab.stamp")
-#: The packages and kinds of files of the lab that can change a measured figure.
+#: The lab's packages, and the endings of files in them, that can change a measured figure.
 MEASURING_ROOMS = ("design", "process", "targets", "generators", "trial", "execution", "readers", "scripts")
 MEASURING_FILES = (".py", ".lua", ".java", ".jfc", ".toml")
 _TAIL_LINES = 25
 SAID_EVERY_S = 10.0
-#: Lines of Maven and cargo that name no cause of a failure.
+#: Output lines of Maven and cargo that can't name the cause of a failure.
 _NO_CAUSE = re.compile(r"\[INFO\]|Download(ing|ed) from|Progress | *(Compiling|Downloaded|Downloading) ")
 _IGNORED = {"target", ".git", ".jqwik-database"}
 _MAVEN = ("mvn", "install Maven 3.8 or newer (Debian: apt-get install maven)")
@@ -51,7 +51,7 @@ Say = Callable[[str], None]
 
 
 def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: True) -> str:
-    """Return the SHA-256 (12 hex digits) of names and bytes of the sources in a folder that `counts` accepts."""
+    """Return the SHA-256 (12 hex digits) over names and bytes of a folder's source files for which `counts` is true."""
     paths: list[Path] = []
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in _IGNORED]
@@ -65,19 +65,19 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the `source_hash` of the lab's files that can change a measured number: not of reports and tests."""
+    """Return the `source_hash` of the lab's files that can change a measured figure; reports and tests can't."""
     return source_hash(
         package, lambda at: at.suffix in MEASURING_FILES and (at.parent == Path() or at.parts[0] in MEASURING_ROOMS)
     )
 
 
 def present_loadgen_sources() -> str:
-    """Return the hash of the crate's present sources and, unless it is `release`, the name of the build's profile."""
+    """Return the hash of the crate's present sources, with the name of cargo's profile unless that is `release`."""
     return source_hash(tools.LOADGEN_CRATE) + ("" if tools.CARGO_PROFILE == "release" else f"-{tools.CARGO_PROFILE}")
 
 
 def git_state() -> dict[str, object]:
-    """Return the project's commit and whether the tree differs from it; empty outside git, and outside the checkout."""
+    """Return the project's commit and whether the work tree differs from it; empty without git or a checkout."""
     git = shutil.which("git")
     if git is None or not tools.CHECKOUT:
         return {}
@@ -94,7 +94,7 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`; `say` its stage now and then. Raises ToolError with the last lines."""
+    """Run a build with its output in `log`; `say` its `stage` at times. Raises ToolError with the last lines."""
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")
@@ -115,7 +115,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return how far Maven is, in words, from what it has printed: the number of its module and of fetched files."""
+    """Return how far Maven is, from its output so far: the number of the present module and of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -125,7 +125,7 @@ def maven_stage(printed: str) -> str:
 
 
 def cargo_stage(lock: Path, printed: str) -> str:
-    """Return how far cargo is, in words, from what it has printed and from the number of crates in its lock file."""
+    """Return how far cargo is, from its output so far and from the number of crates in its lock file."""
     crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
     compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
     if not compiled:
@@ -150,7 +150,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Make products by a tool, unless they exist and the file `stamp` holds `wanted`. Raises ToolError."""
+    """Make products by a tool, unless they exist and the file `stamp` holds `wanted`. Raises ToolError on failure."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -168,7 +168,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java unless this JDK has built the same sources; return the sources' hash. Raises ToolError."""
+    """Build server-java unless this JDK has built the same sources; return their hash. Raises ToolError on failure."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -186,7 +186,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return a folder with async-profiler's jars: of the lab's servers, or filled by Maven. Raises ToolError."""
+    """Return the folder of async-profiler's jars, from the servers' build or filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -207,7 +207,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Return truepace's path: LAB_TRUEPACE, installed, or built here if its sources changed. Raises ToolError."""
+    """Return truepace's path: named by LAB_TRUEPACE, installed, or built here if necessary. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -225,7 +225,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 
 
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
-    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError.
+    """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError if the build fails.
 
     `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone.
     """
@@ -250,7 +250,7 @@ def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tool
 
 
 def _fetch_wrk2(source: str, tree: Path, log: Path, say: Say) -> None:
-    """Copy the files of the commit into `tree`. Raises ToolError."""
+    """Copy the files of wrk2's commit from `source` into `tree`. Raises ToolError if `source` does not have them."""
     say(f"fetching wrk2 from {source}")
     path, name = Path(source).expanduser(), f"wrk2 from {source}"
     elsewhere = (
@@ -273,10 +273,10 @@ def _fetch_wrk2(source: str, tree: Path, log: Path, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run. wrk2 and wrk are None if they were not found.
+    """The tools of one run; None for a tool that was not found or is not needed.
 
-    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers, which has no
-    `java` unless a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
+    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers. Such a run has
+    `java` only if a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
     """
 
     java: tools.Jdk | None
@@ -288,7 +288,7 @@ class Workshop:
     profiler_jars: Path | None = None
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
-        """Return the JDK of a feature release (0: the one that the lab uses); None if it is not on this machine."""
+        """Return the JDK of a feature release (0: the JDK that the lab uses); None if it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:
@@ -318,10 +318,10 @@ def truepace_tool(path: Path) -> tools.Tool:
 def prepare(
     generator: str, say: Say, force: bool = False, own_servers: bool = True, profiled: bool = False
 ) -> Workshop:
-    """Find and build the tools. Raises ToolError without a JDK or a generator that the run needs.
+    """Find and build the tools. Raises ToolError if a JDK or generator that the run needs is absent.
 
-    Without `own_servers` no JDK is needed if the crate's server that does nothing can take the place of `noop`.
-    `profiled`: without `own_servers` too, the profiler is made ready for a target's JVM if there is a JDK.
+    Without `own_servers`, no JDK is needed if the crate's server that does nothing can take the place of `noop`. With
+    `profiled` the profiler is then prepared for a target's JVM, if there is a JDK.
     """
     jdk = tools.require_jdk() if own_servers else None
     wrk2 = tools.find_wrk2()

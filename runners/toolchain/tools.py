@@ -25,16 +25,16 @@ SHARED = PACKAGE.parent if CHECKOUT else PACKAGE
 NOTEBOOKS = SHARED / "notebooks"
 SERVER_JAVA = ROOT / "server-java"
 LOADGEN_CRATE = PACKAGE / "loadgen"
-#: cargo's profile for the generator. `make test` takes `quick`, without optimisation across crates.
+#: cargo's profile for the build of the generator. `make test` uses `quick`, without optimisation across crates.
 CARGO_PROFILE = os.environ.get("LAB_CARGO_PROFILE", "release")
-#: Environment variable with the generator to use in place of the one that is built or installed.
+#: The environment variable that names a generator to use in place of the one that is built or installed.
 TRUEPACE_VARIABLE = "LAB_TRUEPACE"
 REQUIRED_JDK = 25
 _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Return the generator's path: named by LAB_TRUEPACE, in the checkout, installed with the package, or on PATH."""
+    """Return the generator's path: the one in LAB_TRUEPACE, in the checkout, installed with the package, on PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -47,17 +47,17 @@ TRUEPACE = _truepace()
 
 
 def cache() -> Path:
-    """Return the folder of tools that were built or fetched for every installation of this user."""
+    """Return the folder of built or fetched tools, which all installations of this user share."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "performance-lab"
 
 
-#: The commit of wrk2 that `lab build wrk2` makes, and its binary.
+#: The commit from which `lab build wrk2` makes wrk2, and the path of the binary.
 WRK2_COMMIT = "44a94c17d8e6a0bac8559b53da76848e430cb7a7"
 WRK2 = (LOADGEN_CRATE / "target" if CHECKOUT else cache()) / f"wrk2-{WRK2_COMMIT[:12]}"
 
 
 def shown(path: Path) -> str:
-    """Return a path as text for a recorded command line: relative to the project if the path lies in the project."""
+    """Return a path as text for a recorded command line: relative to the project if it lies in the project."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
@@ -157,7 +157,7 @@ def find_tool(name: str) -> Tool | None:
 
 
 def is_wrk2(usage: str) -> bool:
-    """Return whether a usage text (printed without arguments) is that of wrk2, whose binary is often called wrk."""
+    """Return whether a usage text (printed without arguments) is wrk2's; its binary is often called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 

@@ -1,1 +1,1 @@
-"""One trial: a server is loaded, profiled and observed, which gives raw files."""
+"""One trial: a server is loaded, profiled and observed; the results are raw files."""

@@ -1,8 +1,8 @@
 """Sampler of the activity of machine and server threads, ten JSON lines per second (Linux only).
 
 Counters are cumulative; readers take differences. The sampling thread runs only when a core would idle (SCHED_IDLE,
-see runners/docs/0001-guard-process.md): a sample may come late, and carries its time. The stall witness is a program
-of the generator's crate: on each core a thread of real-time priority notices when the core stalls.
+see runners/docs/0001-guard-process.md). So a sample may come late; it holds its own time. The stall witness is a
+program of the generator's crate: on each core, a thread of real-time priority notices when the core stalls.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from runners.process.supervisor import Child, cpu_time_ns, start, tree
 from runners.storage.schema import BACKGROUND, OtherProcess, WitnessRecord
 from runners.toolchain.tools import TRUEPACE
 
-#: Files kept open at most; others are opened at each reading. Far below the usual limit of 1024 a process.
+#: The most files that are kept open, far below a process's usual limit of 1024; others are opened at each reading.
 KEPT = 500
 _LARGEST = 16_384
 
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Keep small files of the kernel open; yield a function from a path to its text now, None if there is no file."""
+    """Keep small files of the kernel open; yield a function that returns a path's text now, None without a file."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
@@ -60,9 +60,9 @@ def kept_open() -> Iterator[Callable[[str], str | None]]:
 
 
 PERIOD_S = 0.1
-#: Samples from one listing of the threads to the next; threads come and go seldom.
+#: Threads are listed anew after this many samples, since they begin and end seldom.
 RESCAN_EVERY = 10
-#: Roles of threads, by the beginning of their names (the kernel keeps 15 letters); the first that fits.
+#: Roles of threads, with a pattern that the name begins with (the kernel keeps 15 letters); the first match counts.
 ROLES = (
     ("jit", COMPILER),
     ("gc", re.compile(r"GC Thread|G1 |VM Thread|Parallel|Shenandoah|Z[A-Z]")),
@@ -74,16 +74,16 @@ ROLES = (
 OTHER = "other"
 THIS_PROGRAM, ENDED = "this lab", "ended processes"
 SENDING = "sending"  # role of the generator's threads
-#: Other processes are listed from this much CPU time on, since the sampling began.
+#: A process outside of the load is listed once it has used this much CPU time since the sampling began.
 LEAST_OTHER_NS = 1_000_000
-_KWORKER = re.compile(r"kworker/.*")  # the kernel's pool: which of its threads works is chance
-MOST_OTHERS, LEAST_CORES = 3, 0.02  # most processes that a load's record names; one below LEAST_CORES is left out
+_KWORKER = re.compile(r"kworker/.*")  # threads of the kernel's pool count as one, for chance decides which one works
+MOST_OTHERS, LEAST_CORES = 3, 0.02  # a load's record names this many other processes, each with at least LEAST_CORES
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
 class _Other:
-    """A process outside of the load: its CPU time at the first and last reading, and its name once it has worked."""
+    """A process outside of the load: its CPU time at the first and the last reading; its name, once that is needed."""
 
     first_ns: int
     last_ns: int
@@ -114,7 +114,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """The CPU time of a server's background threads by role; an ended thread counts as at its last reading."""
+    """The CPU time of a server's background threads by role; an ended thread keeps the time of its last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
@@ -144,9 +144,9 @@ class BackgroundClock:
 
 @contextlib.contextmanager
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
-    """Yield a function that requests some work of a thread which runs only when a core idles.
+    """Yield a function that hands `work` to a thread which runs only when a core idles.
 
-    Work that it has not begun by the next request is done by the caller. Its exception is raised after the body.
+    If the thread has not begun by the next call, the caller does the work. Its error is raised after the body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -175,12 +175,12 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
 
 
 class Activity:
-    """A context that samples activity into the file `path`; without the kernel's counters it writes nothing."""
+    """A context that samples activity into the file `path`; if the kernel has no such counters, it writes nothing."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _device(data) if data else None
-        #: Set as soon as it is known, so that the generator does not count among the other processes.
+        #: The caller sets it as soon as the generator runs, so that the generator is not among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
         self._opened = contextlib.ExitStack()
@@ -189,7 +189,7 @@ class Activity:
         self._others: dict[int, _Other] = {}
 
     def __enter__(self) -> Activity:
-        """Take the first sample, from which differences count, at once; then start the thread, which may run late."""
+        """Take the first sample at once, as readers subtract it; then start the thread, whose samples may come late."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
@@ -230,7 +230,7 @@ class Activity:
         if self.generator_pid is not None:
             self._roles |= dict.fromkeys(self._new_threads(self.generator_pid), SENDING)
             roots = (*roots, self.generator_pid)
-        # a process that started after the sampling began counts from its start
+        # of a process that started after the sampling began, all CPU time counts
         of_the_load, first = {*tree(roots)}, not self._others
         for pid in psutil.pids():
             if pid not in self._others and pid not in of_the_load and (used_ns := cpu_time_ns(pid)) is not None:
@@ -239,14 +239,14 @@ class Activity:
             self._others.pop(pid, None)
 
     def busiest(self) -> tuple[OtherProcess, ...]:
-        """Return the processes outside of the load that used most CPU time since the sampling began, at most three."""
+        """Return the processes outside of the load with the most CPU time since the sampling began, at most three."""
         elapsed_ns = time.monotonic_ns() - self._began_ns
         used = sorted(self._others_ns().items(), key=lambda item: -item[1])[:MOST_OTHERS]
         busiest = (OtherProcess(name=name, cores=round(used_ns / elapsed_ns, 3)) for name, used_ns in used)
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return the CPU time (ns) since the sampling began of processes outside of the load, ended or not, by name."""
+        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, also ended ones."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -272,11 +272,11 @@ class Activity:
             if (text := self._text_of(f"{thread}/schedstat")) is not None:
                 run_ns, wait_ns, _ = text.split()
                 self._last[thread] = int(run_ns), int(wait_ns)
-            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its last, so that sums never fall
+            run, wait = self._last.get(thread, (0, 0))  # an ended thread keeps its times, so that sums never fall
             ran[part] = ran.get(part, 0) + run
             waited[part] = waited.get(part, 0) + wait
         end_us = time.time_ns() // 1000
-        ran.pop(SENDING, None)  # that of the generator's process is known from its start
+        ran.pop(SENDING, None)  # "generator_s" holds the generator's CPU time, from its start
         line = (self._text_of("/proc/stat") or "cpu 0 0 0 0 0 0 0 0").split("\n", 1)[0].split()[1:]
         user, nice, system, _idle, _iowait, irq, softirq, steal = (int(value) * _TICK_S for value in line[:8])
         generator_ns = cpu_time_ns(self.generator_pid) if self.generator_pid is not None else None
@@ -292,7 +292,7 @@ class Activity:
         out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Return the microseconds in which some task waited for the disk or for memory, page faults included."""
+        """Return for how long (us) some task waited for `resource`, the disk or memory; page faults count as memory."""
         some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
@@ -314,9 +314,9 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @contextlib.contextmanager
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
-    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for one record.
+    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
 
-    After the body, `file` is complete and the witness's record is in the list. Its `note` says why it could not run.
+    After the body, `file` is complete and the list holds the record; its `note` says why the witness could not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     child = None

@@ -1,4 +1,4 @@
-"""Faults that are injected into a server under load, and observation of faults that only wire or kernel show."""
+"""Faults that are injected into a server under load; observation of faults that show on the wire or in the kernel."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """Faults that a thread causes at planned times of a load, or an observation; this base class plans nothing."""
+    """Faults that a thread causes at planned times of a load, or an observation; this base class does nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
     began_unix_us = 0
 
     def begin(self) -> None:
-        """Begin the plan or observation; called at every tick of the load, of which only the first has an effect."""
+        """Begin the plan or observation. It is called at every tick of the load; only the first call has an effect."""
         if self._thread is None and type(self) is not Happening:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
@@ -50,12 +50,12 @@ class Happening:
             self._thread.join()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a step record with this fault's fields only; `start_unix_us`: of the recorded window, if known."""
+        """Return a step record with only this fault's fields; `start_unix_us`: start of the recorded window or None."""
         return StepRecord()
 
 
 class Freezer(Happening):
-    """Planned freezes of a process (SIGSTOP, then SIGCONT); they end with the process."""
+    """Planned freezes of a process (SIGSTOP, then SIGCONT); no freeze follows once the process has ended."""
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
         self._child, self._freezes, self._lead_s, self._window_s = child, freezes, lead_s, window_s
@@ -71,7 +71,7 @@ class Freezer(Happening):
             self._done.append(done)
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Wait for the last thaw, so that nothing is left frozen; return the times of all freezes, and the window."""
+        """Wait for the end of the last freeze; return a record with the times of all freezes and of the window."""
         self.end()
         window_us = start_unix_us or self.began_unix_us + self._lead_s * 1e6
         window = WindowRecord(start_unix_us=window_us, length_s=self._window_s)
@@ -82,7 +82,7 @@ def stopped(child: Child, until_s: float) -> FreezeRecord | None:
     """Stop a process (SIGSTOP) until `until_s` of the monotonic clock; return the freeze, None if the process ended."""
     try:
         os.kill(child.pid, signal.SIGSTOP)
-    except ProcessLookupError:  # it ended just before it was to stall
+    except ProcessLookupError:  # it has ended just now
         return None
     try:
         with contextlib.suppress(psutil.Error):  # a busy core may take a signal milliseconds late
@@ -128,18 +128,18 @@ class Outages(Happening):
         super().end()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """End the plan; return the times of what has happened."""
+        """End the plan; return a record with the times at which the node was killed, started again and ready."""
         self.end()
         return StepRecord(outage=replace(self._record, start_unix_us=start_unix_us))
 
 
 _TIMEOUT_S = 10.0
 _END_OF_HEAD = b"\r\n\r\n"
-MOST_BYTES = 4 << 20  # a longer head shows the fault too
+MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT one key `count` times on one connection; return number, bytes and fields of the head of every response."""
+    """PUT one key `count` times on one connection; return, per response, its number and its head's bytes and fields."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
@@ -156,13 +156,13 @@ def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
     return responses
 
 
-#: The counters that are kept, by the kernel's names.
+#: The TCP counters that are recorded, by the kernel's names.
 COUNTED = ("DelayedACKs", "DelayedACKLocked", "TCPDelivered", "InSegs", "OutSegs")
 _TABLES = (Path("/proc/net/netstat"), Path("/proc/net/snmp"))
 
 
 def parse_counters(text: str) -> dict[str, int]:
-    """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net: pairs of lines, names and then values."""
+    """Return the counters of `TcpExt:` and `Tcp:` in a table of /proc/net: a line of names, then a line of values."""
     counters: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
@@ -173,7 +173,7 @@ def parse_counters(text: str) -> dict[str, int]:
 
 
 def tcp_counters() -> dict[str, int]:
-    """Return this machine's TCP counters by the kernel's names; none where the kernel keeps none."""
+    """Return this machine's TCP counters by the kernel's names; empty if the kernel has none."""
     counters: dict[str, int] = {}
     for table in _TABLES:
         with contextlib.suppress(OSError):
@@ -182,7 +182,7 @@ def tcp_counters() -> dict[str, int]:
 
 
 def timer_hz() -> int | None:
-    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if that can't be read."""
+    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if no file says it."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         with contextlib.suppress(OSError, EOFError):
             content = path.read_bytes()
@@ -205,16 +205,16 @@ class TcpWatch(Happening):
             self._before = tcp_counters()
 
     def record(self, start_unix_us: float | None) -> StepRecord:
-        """Return a record of the increments since `begin`; without any if the kernel keeps no such counters."""
+        """Return a record of the counters' increments since `begin`; empty if the kernel has no such counters."""
         before, after = self._before or {}, tcp_counters()
         gained = {name: after[name] - before[name] for name in COUNTED if name in before and name in after}
         return StepRecord(loop=replace(self._about, tcp=gained))
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
-    """Return the faults or TCP readings that a trial plans. Raises MeasureError for a fault that its server can't have.
+    """Return the faults or TCP readings that a trial plans. Raises MeasureError if its server can't have such a fault.
 
-    `lead_s`: for how long the generator sends before it records. `stage`: name and title of a closed loop's block.
+    `lead_s`: for how long the generator sends before it records. `stage`: name and title of the block of a closed loop.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))

@@ -1,4 +1,4 @@
-"""Facts about this machine that change a measurement's meaning, None if unknown; the examination of `lab doctor`."""
+"""Facts about this machine that matter for the meaning of a measurement; the examination of `lab doctor`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _number(path: str) -> int | None:
 
 
 def facts() -> dict[str, Any]:
-    """Return facts about this machine, and the busy and stolen share of its cores while the lab does nothing."""
+    """Return facts about this machine (None: unknown), and its cores' busy and stolen share while the lab idles."""
     library, library_version = platform.libc_ver()
     governors = {_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     hypervisor = None
@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return different cores for server and generator; (None, None) if there is one core or no taskset."""
+    """Return the server's cores and the generator's, which differ; (None, None) if there is one core or no taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
@@ -78,7 +78,7 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
-    """Return warnings about conditions that may spoil a measurement, with remedies."""
+    """Return warnings about conditions of the machine that may disturb a measurement, with remedies."""
     busy, steal = f"{machine['busy_share'] * 100:.0f}\u00a0%", f"{machine['steal_share'] * 100:.1f}\u00a0%"
     warnings = (
         (machine["busy_share"] > BUSY_LIMIT, "M-BUSY", f"other work uses {busy} of the cores", "end it and run again"),
@@ -94,7 +94,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`; `found` None: not on this machine. `fatal`: the lab can't measure without it."""
+    """One line of `lab doctor`. `found` None: it is not on this machine; `fatal`: then the lab can't measure."""
 
     name: str
     found: str | None
@@ -151,7 +151,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _transport() -> Iterator[Finding]:
-    """Yield findings on one-nio's transport and the profiler's engine, from a start of a server if one is built."""
+    """Yield findings on one-nio's transport and the profiler's engine, for which it starts a server if one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return

@@ -1,7 +1,7 @@
 """Recordings of a JVM by async-profiler and by the JDK's own flight recorder, and their conversion.
 
-Only async-profiler's recording says which engine `cpu` used, so it is read back. The flight recorder records few
-events, for loads without a profiler; their cost is measured (runners/docs/0012-light-recording.md).
+Only async-profiler's recording says with which engine it sampled `cpu`, so it is read back. In loads without a profiler
+the flight recorder records a few events; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from runners.toolchain.tools import Jdk
 
 TARGET_CPU_SAMPLES = 8_000
 TARGET_ALLOC_SAMPLES = 5_000
-#: For the choice of intervals only: bytes that a request allocates, and the share of a core that a server uses.
+#: Assumed for the choice of sampling intervals: bytes that a request allocates, the share of a core that a server uses.
 BYTES_A_REQUEST = 1_500
 SERVER_CPU_SHARE = 0.6
 MIN_INTERVAL_NS = 250_000
@@ -48,7 +48,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """The events of a recording, its length, and its intervals in nanoseconds of CPU time and in allocated bytes."""
+    """A recording's events, its length, and its sampling intervals: ns of CPU time, and allocated bytes, per sample."""
 
     events: tuple[str, ...]
     cpu_interval_ns: int
@@ -96,7 +96,7 @@ class Profiler:
         return _jcmd(self.jdk, self.pid, "JVMTI.agent_load", str(library), f'"{options}"')
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError with the profiler's own words when it or the kernel refuses."""
+        """Begin to record. Raises MeasureError with the profiler's message if the profiler or the kernel refuses."""
         log = folder.recording.with_suffix(".log")
         answer = self._agent(spec.agent_options(folder.recording, log))
         if "return code: 0" not in answer:
@@ -109,10 +109,10 @@ class Profiler:
         self._agent("stop")
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the recording's own record. Raises MeasureError."""
+        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
         record = self._read_back(folder.recording, spec.events)
         for event in spec.events:
-            folder.collapsed(event).touch()  # recorded, and nothing happened: not the same as not recorded
+            folder.collapsed(event).touch()  # an empty file means recorded without a sample, no file means not recorded
         if recorded := [event for event in spec.events if record.samples[event]]:
             self._write_timed_stacks(folder.recording, recorded, window_ms, folder.timed_stacks)
         for event in recorded:
@@ -122,7 +122,7 @@ class Profiler:
     def _write_timed_stacks(
         self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path
     ) -> None:
-        """Write every sample of these events with its time, which the converter's own formats leave out."""
+        """Write every sample of these events with its time; the converter's own formats have no times."""
         class_path = f"{self.jars / CONVERTER}{os.pathsep}{self._timed_stacks_classes()}"
         java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path]
         done = finished([*java, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
@@ -140,12 +140,12 @@ class Profiler:
                 source, made = Path(folder, "TimedStacks.java"), Path(folder, "classes")
                 source.write_bytes(text)
                 _output([str(self.jdk.tool("javac")), "-cp", str(self.jars / CONVERTER), "-d", str(made), str(source)])
-                with contextlib.suppress(OSError):  # another run made them meanwhile
+                with contextlib.suppress(OSError):  # another run has made the folder meanwhile
                     made.rename(classes)
         return classes
 
     def _read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
-        """Return what the recording says of itself: engine, version, settings, and number of samples by event."""
+        """Return what the recording says of the profiler: engine, version, settings; and the samples of each event."""
         jfr = str(self.jdk.tool("jfr"))
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
         with ThreadPoolExecutor(max_workers=len(commands)) as pool:
@@ -204,7 +204,7 @@ class Recorder:
     jdk: Jdk
 
     def start(self, pid: int) -> None:
-        """Begin to record. Raises MeasureError with the JVM's own words when it refuses."""
+        """Begin to record. Raises MeasureError with the JVM's message if the JVM refuses."""
         with resources.as_file(resources.files("runners.trial").joinpath("causes.jfc")) as settings:
             answer = _jcmd(self.jdk, pid, "JFR.start", f"name={NAME}", f"settings={settings.resolve()}", "disk=true")
         if "Started recording" not in answer:
@@ -217,8 +217,8 @@ class Recorder:
             raise MeasureError(f"flight recorder of pid {pid}", f"wrote nothing ({answer[-300:]})", "run without it")
 
     def convert(self, recording: Path, out: Path) -> None:
-        """Write the events as JSON: `{"events": [{"type", "values"}]}`, oldest first. Raises MeasureError."""
-        # the time goes into starting a JVM, so it starts a plain one
+        """Write the events as JSON `{"events": [{"type", "values"}]}`, oldest first. Raises MeasureError on failure."""
+        # most of the time goes into the start of a JVM, and these flags make it short
         command = [str(self.jdk.tool("jfr")), "-J-XX:TieredStopAtLevel=1", "-J-Xshare:auto", "print", "--json"]
         command += ["--stack-depth", "1", "--events", ",".join(EVENTS), str(recording)]
         done = finished(command, _TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Profilers of any server: async-profiler, py-spy, perf or a Go server's own profile (`pprof` in target.yaml)."""
+"""Profilers for any server: async-profiler, py-spy, perf, or a Go server's own profile (`pprof` in target.yaml)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LOG = "sampler.log"
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the sampler for a server; `profiler` None: there is no JDK. Raises MeasureError if no sampler can run."""
+    """Return the sampler for a server; `profiler` is None without a JDK. Raises MeasureError if no sampler can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
@@ -68,7 +68,7 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """Return the path of a program next to the interpreter or on PATH. Raises MeasureError with the remedy."""
+    """Return a program's path, next to the interpreter or on PATH. Raises MeasureError with `remedy` without one."""
     installed = Path(sys.executable).with_name(name)
     executable = str(installed) if installed.exists() else shutil.which(name)
     if executable is None:
@@ -133,7 +133,7 @@ class PerfSampler(_ProgramSampler):
                     out.write(f"S {numbers[stack]} {stack}\n")
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
                 counts[stack] += 1
-        data.unlink(missing_ok=True)  # megabytes, and all that is used of it stands in the stacks
+        data.unlink(missing_ok=True)  # megabytes, of which the stacks hold all that is used
         return _kept(counts, "perf cpu-clock", _version(self.program), folder)
 
 
@@ -163,7 +163,7 @@ class PySpySampler(_ProgramSampler):
 
 @dataclass(slots=True)
 class PprofSampler:
-    """A request, while the load runs, for the CPU profile that a Go server makes of itself; `url`: of that profile."""
+    """Requests from `url`, while the load runs, the CPU profile that a Go server makes of itself."""
 
     url: str
     _asking: threading.Thread | None = None
@@ -199,8 +199,8 @@ class PprofSampler:
         return _kept(counts, "pprof", "", folder)
 
 
-#: A profiler of one server: it records several events of a JVM, and only CPU time of any other server. `convert` writes
-#: the collapsed stacks of a window (ms since 1970) and, where samples have times, timed stacks.
+#: A profiler of one server. Of a JVM it records several events, of any other server only CPU time. `convert` writes the
+#: collapsed stacks of a window (ms since 1970) and, if the samples have times, timed stacks.
 Sampler = Profiler | PerfSampler | PySpySampler | PprofSampler
 
 
@@ -219,7 +219,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return frames as one collapsed stack, root first, without characters that separate frames or begin markup."""
+    """Return frames (root first) as one collapsed stack; replace characters that separate frames or begin markup."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or _UNNAMED for name in plain)
 
@@ -233,7 +233,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
 
 
 def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the stacks of CPU time with their counts, as collapsed stacks; return the profile's record."""
+    """Write the sampled stacks with their counts as the collapsed stacks of CPU time; return the profile's record."""
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

@@ -1,4 +1,4 @@
-"""One step: load a server, watch it, and profile it if wanted; its raw files go into its folder."""
+"""One step: load a server, observe it, and profile it if wanted; the raw files go into the step's folder."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from runners.trial.sampler import CPU, Sampler, sampler_of
 from runners.trial.telemetry import processes, telemetry
 
 Tick = Callable[[float], None]
-_ENDING_S = 1.0  # from when a server's port is closed until it is known to have ended
+_ENDING_S = 1.0  # time for a server's process to end after its port is closed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instrument:
-    """The programs that send and observe a load. `cpus`: the generator's cores; None if it is not pinned."""
+    """The programs that send and observe a load. `cpus`: the generator's cores; None if the generator is not pinned."""
 
     generator: Generator
     profiler: Profiler | None
@@ -43,7 +43,7 @@ class Instrument:
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy what is written to logs (the keys) while the body runs into files (the values)."""
+    """Copy the part of each log that is written while the body runs into a file; `sources`: the files by log."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():
@@ -62,11 +62,11 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return CPU seconds of the server and, by role, of its background threads; call it often: threads may end."""
+        """Return CPU seconds of the server, and of its background threads by role. Call it often, for threads end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """Return the server's record: differences of counters since the beginning, and sizes now."""
+        """Return the server's record: counters as differences since the beginning, memory and disk sizes as now."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -103,11 +103,11 @@ def measure_step(
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
-    """Measure a load into `folder`; return the trial's record, without the plan's fields and without a verdict.
+    """Measure a load into `folder`; return the trial's record, without fields from the plan and without a verdict.
 
-    A server that dies under load ends the load early (`ended`). `tick` is called at the start and once a second; `show`
-    as often, but only when a core is idle, for it takes milliseconds. Raises ServerError if the server ended before the
-    generator reached it, MeasureError if the generator refuses the load.
+    If the server dies under load, the load ends early and the record's `ended` says so. `tick` is called at the start
+    and once a second; `show` too, but only when a core is idle, for it takes milliseconds. Raises ServerError if the
+    server ended before the generator reached it, MeasureError if the generator refuses the load.
     """
     before = server.status()
     logs = {server.log: folder.server_log}
@@ -132,7 +132,7 @@ def measure_step(
 
     members = server.members if isinstance(server, TargetGroup) else {}
     counters: dict[str, _Counters] = {}
-    # a closed loop sends as much as it can, which is what it is about: a log of all would be gigabytes
+    # requests of a closed loop are not logged: it sends as many as it can, and their log would have gigabytes
     logged = bool(load.parts_rps or (load.targets and load.rate_rps is not None))
     load = dataclasses.replace(load, log_requests=logged, cpus=instrument.cpus)
     profiling = _Profiling(folder, server, instrument, profile)
@@ -188,7 +188,7 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
-    """Let a JVM's flight recorder record what may delay a request while the body runs; a refusal is ignored."""
+    """While the body runs, let a JVM's flight recorder record events that may delay a request; a refusal is ignored."""
     with contextlib.suppress(MeasureError):
         if recorder is not None and isinstance(server, RunningServer):
             recorder.start(server.pid)
@@ -201,7 +201,7 @@ def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | No
 
 
 class _Profiling:
-    """A context that profiles the server. `events`: the recorded ones (`cpu` only without a JVM); `note`: a refusal."""
+    """A context that profiles the server. `events`: what is recorded (`cpu` alone if no JVM); `note`: why it failed."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
         self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
@@ -223,7 +223,7 @@ class _Profiling:
             self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Return the profile's record. If it can't be read, raise MeasureError for a JVM, else note the reason."""
+        """Return the profile's record. If the profile can't be read, raise MeasureError for a JVM, else set `note`."""
         try:
             if self._sampler and self._profile:
                 return self._sampler.convert(self._profile, self._folder, window_ms)
@@ -252,7 +252,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured because the server had ended or was another one (`why`)."""
+    """Return the record of a trial that was not measured; `why`: the server had ended, or another had its place."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

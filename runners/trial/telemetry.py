@@ -1,4 +1,4 @@
-"""Samples of server, generator and machine during a load; a server's memory and disk use before and after it."""
+"""Samples of server, generator and machine during a load; memory, disk use and disk traffic of a server's processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runners.targets.group import Target
 
 @contextlib.contextmanager
 def telemetry(path: Path, server_pids: Collection[int]) -> Iterator[Callable[[int], None]]:
-    """Yield a function of the generator's pid that appends a sample of counters to a file; it takes a millisecond."""
+    """Yield a function that takes the generator's pid and appends a sample to `path`; a call takes a millisecond."""
     server, generator, cores = ProcessClock(server_pids), ProcessClock(()), psutil.cpu_count() or 1
     with path.open("a", encoding="utf-8", buffering=1) as out:
 
@@ -49,12 +49,12 @@ def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
     return {"cpu_s": clock.read_s(), "rss_bytes": sum(resident)} if resident else None
 
 
-REST_S = 0.4  # a store that wrote nothing for so long is at rest
+REST_S = 0.4  # a store whose process has written at most REST_BYTES for so long is at rest
 REST_BYTES = 64 * 1024  # logs of the JVM may be written meanwhile
 _LOOK_S = 0.1  # the counter is polled, for nothing signals that a process has stopped writing
 _BLOCK_BYTES = 512  # the unit of st_blocks, whatever the file system's own is
-_PAGE_BYTES = 4096  # what most file systems give a file at least
-#: Fields of /proc/PID/status and io. RssFile: mapped files; write_bytes: counted when a page becomes dirty.
+_PAGE_BYTES = 4096  # the unit in which most file systems give room to files
+#: Fields of /proc/PID/status and io, with our names. RssFile: mapped files; write_bytes: grows when a page gets dirty.
 _FIELDS = {
     "RssAnon": "rss_anon_bytes", "RssFile": "rss_file_bytes",
     "read_bytes": "read_bytes", "write_bytes": "written_bytes",
@@ -73,7 +73,7 @@ def process_status(pid: int) -> ProcessStatus:
 
 
 def processes(pids: Collection[int]) -> ProcessStatus:
-    """Return the sums of memory and disk traffic of processes; None for a value that the kernel gives of no process."""
+    """Return memory and disk traffic, summed over processes; None for a value that the kernel gives for none."""
     statuses, sums = [process_status(pid) for pid in pids], dict[str, int]()
     for name in ProcessStatus.__struct_fields__:
         if values := [value for status in statuses if (value := getattr(status, name)) is not None]:
@@ -82,7 +82,7 @@ def processes(pids: Collection[int]) -> ProcessStatus:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return the bytes of a folder's files on the disk, in whole pages, without room that is only reserved."""
+    """Return the bytes that a folder's files use on the disk, in whole pages, without room reserved beyond them."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -93,7 +93,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes write no more; return the seconds until then, None if over `bound_s`."""
+    """Wait until the server's processes have stopped writing; return after how many seconds, None after `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:
