@@ -80,7 +80,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a file's text. Raises ReadError if it can't be read; bytes that are not UTF-8 are replaced if not `strict`."""
+    """Return a file's text; bytes that are not UTF-8 are replaced, or fail (`strict`). Raises ReadError on failure."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
