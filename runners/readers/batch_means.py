@@ -1,6 +1,6 @@
-"""Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
+"""Variance of a statistic of dependent samples by batch means over time, from how much each batch moves the statistic.
 
-The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
+The variance of the sum of these influences is estimated (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return the factor for a variance that makes a normal 95 % interval as wide as a t interval."""
+    """Return the factor by which to multiply a variance so that a normal 95 % interval is as wide as Student's t."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
     """Estimate the variance of a statistic from the influence of each batch on it, in time order; influences sum to 0.
 
-    It is b / (b - 1) times the sum of the squared influences of b batches; their kurtosis gives its degrees of freedom
-    (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68). `neighbours`:
-    with the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag, full
-    weight), corrected for the bias of influences that sum to 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
+    It is b / (b - 1) times the sum of the squared influences of b batches; the kurtosis of influences gives the degrees
+    of freedom (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68).
+    `neighbours` adds the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag,
+    full weight), without the bias from influences that sum to 0 (F. Marriott and J. Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
@@ -50,7 +50,7 @@ def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
 
 
 def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of sum(part) / sum(whole) over batches in time order; shapes (batches,).
+    """Estimate the variance of sum(part) / sum(whole); both arrays have one value per batch, in time order.
 
     A ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*, 3rd ed., section 6.3).
     """
@@ -61,6 +61,6 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 def jackknife_variance(left_out: Floats) -> Variance:
     """Estimate the variance of a statistic by the jackknife; `left_out[i]` is the statistic without batch i.
 
-    B. Efron and C. Stein, 1981, Annals of Statistics 9; of percentiles: J. Shao and C. F. J. Wu, 1989, same journal 17.
+    B. Efron and C. Stein, 1981, Annals of Statistics 9; for percentiles J. Shao and C. F. J. Wu, 1989, same journal 17.
     """
     return batch_variance((len(left_out) - 1) / len(left_out) * (left_out.mean() - left_out))
