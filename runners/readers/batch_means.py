@@ -1,6 +1,6 @@
-"""Variance of a statistic of dependent samples by batch means over time, from how much each batch moves the statistic.
+"""Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
 
-The variance of the sum of these influences is estimated (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
+A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
 from dataclasses import dataclass
