@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the block of time of each intended start (s), as an index, and how many blocks there are (0: too short)."""
+    """Return the index of the block of time of each intended start (s), and the number of blocks, 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
