@@ -1,4 +1,4 @@
-"""Readers of files that load tools write for other programs (JSON, CSV, XML, HdrHistogram), recognised by their start."""
+"""Readers of files that load tools write for other programs (JSON, CSV, XML, HdrHistogram): the start shows which."""
 
 import csv
 import re
