@@ -80,7 +80,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a file's text; bytes that are not UTF-8 are replaced, or fail (`strict`). Raises ReadError on failure."""
+    """Return a file's text. Bytes that are not UTF-8 are replaced, if not `strict`. Raises ReadError if it fails."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:

@@ -199,7 +199,7 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Methods that draw one Measured. The last figure of a notebook's cell shows itself; a Picture has `savefig`."""
+    """Methods that draw one Measured. As a notebook cell's last line a figure shows itself; a Picture has `savefig`."""
 
     measured: Measured
 
@@ -218,7 +218,7 @@ class Plot:
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare the first profiles of this block and `with_`, a block of any run. Raises PlanError without both."""
+        """Compare the first profiles of this block and of another, `with_`, of any run. Raises PlanError without one."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)

@@ -152,7 +152,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of samples that percentiles rest on (None: unknown), and whether it is no mere estimate."""
+    """Return the number of samples of the percentiles (None: unknown), and whether it was counted, not estimated."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True

@@ -28,7 +28,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A rule's finding in one output. Of a rule's findings the largest `size` is worst. `severity` None: the rule's."""
+    """A rule's finding in one output; a larger `size` is worse. `severity` is None if it is the rule's own severity."""
 
     output: Output
     text: str

@@ -89,7 +89,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return the flag that begins a word (its short form if known), and the value in the word; None for what lacks."""
+    """Return the flag that begins a word (its short form if known), and the value in that word; each None if absent."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

@@ -14,7 +14,7 @@ REACH_LINES = 40  # text further above than this is about something else
 LONGEST_LINE = 2_000
 LONGEST_LIST = 150  # characters; a longer list of rates is no list of columns
 _NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'_]\d{3})+(?!\w)|\d{1,9}(?:[.,]\d{1,3})?(?:\s?[kKкК])?(?!\w)(?![.,]\d))"
-_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")  # no rate is given to a thousandth
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")  # the comma separates thousands: no rate has three decimals
 _SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
 _LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
 _UNIT = (

@@ -27,7 +27,7 @@ from runners.storage.step_folder import write_json
 _FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
 #: The SQL query whose rows `lab runs` lists.
 RUN_LIST: str = _FORM["queries"]["runs"]
-#: The number of latest runs that a sentinel is compared with; if it were all, cost would grow with the runs' square.
+#: How many latest runs a sentinel is compared with; if it were all, cost would grow with the square of their number.
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # suffix of tables that name the step of each Parquet file
 _ARCHIVED = "_archived"  # suffix of tables with the rows of archived runs
@@ -72,7 +72,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders; runs named in `seen` are left out, and the names of the others added to it."""
+    """Return the history of run folders without the runs named in `seen`; the other runs' names are added to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []

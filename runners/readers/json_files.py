@@ -64,7 +64,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name each figure in `texts` (see `JsonSummary`), the sum of scaled terms; None without the first."""
+    """Return by name each figure in `texts` (see `JsonSummary`): the sum of its terms, None if the first is missing."""
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))

@@ -106,7 +106,7 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate from the text above or the file's name; None if the output has one or contradicts it."""
+    """Return the offered rate in the text above or the file's name; None if the output names one or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -149,7 +149,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output; unless that is a table, they must agree in threads and connections.
+    """Return the nearest command above an output: above a table any, else one with its threads and connections.
 
     If a heading is in between, only a command of wrk counts: one without a rate and with the output's duration.
     """

@@ -40,7 +40,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output of this name; a missing command is made from the index. Raises ReadError if not one."""
+    """Return the only output of this name; the index gives a missing command. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(

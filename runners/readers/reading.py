@@ -121,7 +121,7 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and in a tenth parts whose req
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests, each with the start of the first request in its twentieth of a second; sort by start and server.
+    """Return requests sorted by start and server, each with the first start in its twentieth of a second as its start.
 
     The last request keeps its own start, and so does a request that started and ended in different tenths of a second:
     the analysis needs the length of the log, and the tenth in which a response came.

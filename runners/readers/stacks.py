@@ -55,7 +55,7 @@ class Classifier:
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def _category(self, name: str, anywhere: bool) -> str | None:
-        """Return a frame's category by the rules with this value of `anywhere` alone; None if none of them matches."""
+        """Return a frame's category by those rules whose `anywhere` has this value; None if none of them matches."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -129,7 +129,7 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` frame, the share of each category in each event's stacks; one without samples has a row too.
+    """Return the `shares` frame: the share of each category, even of those without samples, in each event's stacks.
 
     `recorded`: number of samples by event, from the recording. `timed`: the `samples` frame, for bounds by batch means.
     """
@@ -162,7 +162,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event and name: its share of the weight, with 95 % bounds; `known` names get a row at 0."""
+    """Yield a row for each event and name: its share of the weight, with 95 % bounds; `known` names always have one."""
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
@@ -222,7 +222,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The weight of one event in each batch of time, of all stacks (`whole`) and by stack. `samples`: their number."""
+    """One event's weight in each batch of time, of all stacks (`whole`) and by stack, and the number of samples."""
 
     whole: Floats
     by_stack: dict[str, Floats]

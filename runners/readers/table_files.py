@@ -117,7 +117,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs in a tool's table, None for other text; columns may have any order. Raises csv.Error."""
+    """Return the outputs in a tool's table (columns in any order), None for other text. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)

@@ -1,4 +1,4 @@
-"""Readers of files that load tools write for other programs (JSON, CSV, XML, HdrHistogram): the start shows which."""
+"""Readers of the files that load tools write for other programs; the beginning of a file shows its format."""
 
 import csv
 import re
@@ -51,7 +51,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
 
 
 def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
-    """Yield the output in an HdrHistogram list of percentiles, if there are rows; without `unit` they are in ms."""
+    """Yield the output in an HdrHistogram list of percentiles, if it has rows; values without `unit` are in ms."""
     in_ms = units.TIME_US[unit or "ms"] / MS
     rows = tuple(
         SpectrumRow(

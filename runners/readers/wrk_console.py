@@ -123,7 +123,7 @@ class _Builder:
 
     def finish(self) -> ConsoleReport:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
-        of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
+        of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # of another output
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()
         }

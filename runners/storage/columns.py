@@ -120,7 +120,7 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return a column's description, codes and packed values in its best form: best coding, then base, then group."""
+    """Return a column's description, codes and packed values with fewest bytes: best coding, then base, then group."""
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}

@@ -13,7 +13,7 @@ from runners.design.session import Sweep
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
-#: Roles of threads that respond to no request: the server's own (OWN_BACKGROUND), then the profiler's threads added.
+#: Roles of threads that respond to no request: those of the server itself, and (BACKGROUND) also the profiler's.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
 

@@ -101,7 +101,7 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
-    """Return the bounds (us) that percentiles (pairs of level 0..1 and us) and the maximum, if known, set to the mean.
+    """Return the least and greatest mean (us) that percentiles (level 0..1, us) and the maximum, if known, allow.
 
     Responses between two percentiles took at least the time at the lower and at most the time at the upper percentile.
     """
@@ -126,7 +126,7 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1); at 1, a row with a finite inverse is only rounded to 1."""
+    """Return whether a spectrum's row is at a level (0..1). A row with a finite inverse is below 1, if printed as 1."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 

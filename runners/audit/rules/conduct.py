@@ -23,7 +23,7 @@ ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
 AT_BOUND = 0.98  # a maximum from this share of the time-out on may be that of requests that timed out
-JUST_OVER = 1.001  # share of the time-out up to which a late timer may report it
+JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 WHOLE_RUN = 0.9
 WANTED = 0.99
 JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
@@ -150,7 +150,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
-    # a tool prints the higher ones whether they are wanted or not
+    # a tool prints higher percentiles whether they are wanted or not
     wanted = output.report.columns > 1 or max(thin) <= WANTED
     yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
@@ -177,7 +177,7 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
     if censored:
         text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
-        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # it says so itself
+        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # the tool reports it
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest

@@ -1,7 +1,7 @@
 """Rules ERR002 and ERR003: error counts that a script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts from constants unless it is seeded.
-Parts of it are drawn at once; a matrix gives their first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
+LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) draws one fixed sequence unless it is seeded.
+Lanes (parts of it) are drawn at once; a matrix gives first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
 import math
@@ -104,7 +104,7 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Absent keys (in words) that explain an error count; `chance`: to draw one; `accident`: that the match is luck."""
+    """Absent keys (in words) that explain an error count, the `chance` to draw one, and of a match by `accident`."""
 
     absent: str
     chance: float
@@ -125,7 +125,7 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the absent keys that explain `errors` in `requests` draws, else None; `ranges`: known numbers of keys."""
+    """Return the absent keys that explain `errors` in `requests` draws, or None. `ranges`: known numbers of keys."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
@@ -173,7 +173,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return the numbers of keys in the draws of an output's script; () if it sets a seed, None without a script."""
+    """Return each N of a `math.random(1, N)` in an output's script; () if it sets a seed, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name

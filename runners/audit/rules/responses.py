@@ -21,7 +21,7 @@ def _errors(output: Output) -> Iterator[Seen]:
     errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests:
         return
-    share = min(1.0, errors / requests)  # SUM003 finds more errors than requests
+    share = min(1.0, errors / requests)  # rule SUM003 reports more errors than requests
     portion = words.percent(share) if share >= figures.FEW_ERRORS else f"1 in {words.count(requests / errors)}"
     by_status = is_like_wrk(output.tool) or output.tool == "ab"
     bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
