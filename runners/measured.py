@@ -218,7 +218,7 @@ class Plot:
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare the first profiles of this block and of another, `with_`, of any run. Raises PlanError without one."""
+        """Compare this block's first profile with that of the block `with_`, of any run. Raises PlanError without both."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)

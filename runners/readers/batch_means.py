@@ -37,7 +37,7 @@ def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
     It is b / (b - 1) times the sum of the squared influences of b batches; the kurtosis of influences gives the degrees
     of freedom (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68).
     `neighbours` adds the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag,
-    full weight) and corrects the bias from influences' sum of 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
+    full weight), less the bias that their sum of 0 gives it (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
