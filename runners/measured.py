@@ -218,7 +218,7 @@ class Plot:
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare this block's first profile with that of the block `with_`, of any run. Raises PlanError without both."""
+        """Compare this block's first profile with that of `with_` (any run's). Raises PlanError if a block has none."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
