@@ -116,8 +116,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
-        Columns: `load`; `frame`; `self` and `total`, the shares of the profile with the frame on top of the stack and
-        anywhere on it; `category`, the most frequent one of these stacks. Raises PlanError without such a profile.
+        Columns: `load`; `frame`; `self`, the profile's share with the frame on top of a stack; `total`, its share with
+        the frame anywhere on it; `category` of most of these stacks. Raises PlanError if no load has such a profile.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
@@ -199,7 +199,7 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Methods that draw one Measured. As a notebook cell's last line a figure shows itself; a Picture has `savefig`."""
+    """Methods that draw one Measured. A notebook shows the figure in a cell's last line; a Picture has `savefig`."""
 
     measured: Measured
 

@@ -113,7 +113,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule with findings, its numbers of outputs and of findings; gravest first, then most frequent first."""
+        """Each rule with findings, the number of outputs that have one, the number of findings; gravest rule first."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))

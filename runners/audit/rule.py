@@ -51,7 +51,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator that makes a Rule of a function, which yields findings in an output (`of_group`: a Group)."""
+    """Decorate a function that yields findings in an output (`of_group`: in a Group): it becomes the Rule `code`."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """A file as text; `problems` are the causes if the text is empty or incomplete."""
+    """A file as text; if the text is empty or incomplete, `problems` gives the causes."""
 
     text: str
     path: Path = Path("-")

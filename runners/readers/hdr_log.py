@@ -94,7 +94,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """One interval for each second and kind (response, service, censored): those of tenths and targets merged."""
+        """The log's intervals (of tenths, of targets), merged by second and kind (response, service, censored)."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):

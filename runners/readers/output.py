@@ -46,7 +46,7 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 class Output:
     """One output of a load tool. `report`: the printed figures; properties add facts of command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, back to the last output.
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, to the previous output.
     """
 
     path: Path

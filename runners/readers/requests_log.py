@@ -113,7 +113,7 @@ LEAST_BLOCK_S = 0.25  # a block of time is longer than a burst of stalls
 
 
 def successions(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the `successions` frame of a `requests` frame: service p50 by server and server of the request before."""
+    """Return the `successions` frame of a `requests` frame: service p50 by server and by the previous one's server."""
     known = requests[(requests["fate"] == "completed") & requests["predecessor"].notna()]
     medians = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5)
     table = medians.reset_index().itertuples(index=False)
@@ -198,7 +198,7 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of requests whose response came before `end_s`, the end of their step, or GRACE_S after it."""
+    """Return the share of requests whose response came by `end_s`, the end of their step, or GRACE_S later."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 

@@ -1,4 +1,4 @@
-"""Run and Step: a run as read from its folder, whose steps have records and frames; frames.toml lists the columns."""
+"""A run as read from its folder: a Run has Steps, a Step has a record and frames; frames.toml lists their columns."""
 
 import functools
 import tomllib

@@ -247,7 +247,7 @@ class Batches:
         return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of the share of `part`, which is at least that of as many independent samples."""
+        """Return the variance of the share of `part`; it is at least as large as for independent samples."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 

@@ -37,7 +37,7 @@ def _step(states: Words, k: int, q: int, s: int) -> Words:
 
 
 def _first_states() -> Iterator[Words]:
-    """Yield the state of each component in a script without a seed, before its first draw, as an array of one."""
+    """Yield each component's state before the first draw of a script without a seed, as an array with one element."""
     value = 0.0
     for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
@@ -114,7 +114,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield guesses at the absent keys: in words, a share of the key range, and whether they lie below that share."""
+    """Yield guesses at the absent keys: a text, a share of the key range, and whether they lie below it, not above."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -190,7 +190,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for each draw the index of the write that first wrote the drawn key; writes draw a key, then a value."""
+    """Return for each drawn key the index of its first write; a write draws two numbers, a key and then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
