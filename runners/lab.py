@@ -161,7 +161,7 @@ class Lab:
         return Concluded(conclusion, self.folder.report_html)
 
     def finish(self, **fields: object) -> None:
-        """Mark the run complete without writing a report (`lab report` does); `fields` go into its manifest."""
+        """Mark the run complete without a report, which `lab report` can write; `fields` go into the manifest."""
         self._servers.stop()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")

@@ -22,7 +22,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None (null in JSON) for None, NaN and infinity."""
+    """Return the number, or None (null in JSON) if it is None, NaN or infinite."""
     return value if known(value) else None
 
 

@@ -59,7 +59,7 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate the variance of a statistic by the jackknife; `left_out[i]` is the statistic without batch i.
+    """Estimate the variance of a statistic by the jackknife, from its values without each batch in turn (`left_out`).
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; for percentiles J. Shao and C. F. J. Wu, 1989, same journal 17.
     """

@@ -63,7 +63,7 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with a rule."""
+        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with any."""
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)

@@ -66,7 +66,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Take the figures in a matched line, and `figures`, which a match implies; `within`: only in this section."""
+        """Take the figures in a matched line, and `figures`, which the match implies; `within`: if in this section."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
