@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Return a run; steps with a broken record are marked unreadable. Raises StoreError if the manifest is broken."""
+    """Return a run. Steps with a broken record are marked unreadable; a broken manifest or run frame: StoreError."""
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()
