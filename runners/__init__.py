@@ -1,4 +1,4 @@
-"""The performance lab: plan -> launch -> measure -> read -> explain -> show."""
+"""The performance lab, for load tests of HTTP servers: it plans, launches, measures, reads, explains and shows runs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __version__ = "0.1.0"
 PACKAGE = Path(__file__).resolve().parent
 #: Whether this package lies in a checkout, where its sources can be built.
 CHECKOUT = (PACKAGE.parent / "server-java" / "pom.xml").is_file()
-#: The folder in which child processes start and to which recorded paths are relative: the checkout, else the current.
+#: The folder in which child processes start and to which recorded paths are relative: the checkout, or "." without one.
 ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return the blocks of a run by name; each Measured holds a block's figures, and its data as pandas frames.
+    """Return a dict from block name to Measured, which holds the block's figures, and its data as pandas frames.
 
     `run` is the folder of a run or of a reference result (`data/reference/01`), or a run's name as `lab runs` prints
     it. Raises StoreError, which names `run`, if there is no such run.

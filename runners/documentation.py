@@ -1,4 +1,4 @@
-"""Assemble the documentation site: the project's Markdown at its own paths, and reference pages from their sources.
+"""Assemble the documentation site: the project's Markdown at its own paths, and reference pages made from the code.
 
     python -m runners.documentation FOLDER   # FOLDER/mkdocs.yml and FOLDER/pages, for `mkdocs build --strict`
 
@@ -29,7 +29,7 @@ from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
 RULES_FOLDER = f"{DOCS}/rules"
-#: Files that pages load: a worker that the theme would load from a network, and help for keyboards and screen readers.
+#: Files that pages load: a worker that the theme would fetch from the network, and help for keyboards, screen readers.
 ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
@@ -44,7 +44,7 @@ def navigation(entries: Iterable[Any]) -> Iterator[Any]:
 
 
 def paths(entries: Iterable[Any]) -> Iterator[str]:
-    """Yield the paths of a navigation, section by section."""
+    """Yield the paths of all pages in a navigation, section by section."""
     for entry in entries:
         if isinstance(entry, dict):
             yield from (path for part in entry.values() for path in paths(part))
@@ -59,7 +59,7 @@ def settings() -> dict[str, Any]:
 
 
 def pages() -> dict[str, str]:
-    """Return the Markdown of every page by its path. Raises FileNotFoundError for a page that is listed and missing."""
+    """Return the Markdown of every page by path. Raises FileNotFoundError if a page of the navigation has no file."""
     made = {
         "reference/commands.md": commands(),
         "reference/experiments.md": experiments(),
@@ -76,7 +76,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's Markdown with each link to a file that is no page (not in `known`) replaced by text and path."""
+    """Return a page's Markdown; a link to a file that is no page (not in `known`) becomes the link's text and path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -105,7 +105,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the parts of the Markdown page on the keys of a YAML file, from its schema."""
+    """Yield the parts of the Markdown page that lists the keys of a YAML file, from the file's JSON schema."""
     yield f"# {schema['title']}\n\nIts keys; `lab schema {name}` prints the schema."
     for title, part in schema["$defs"].items():
         yield f"\n## {title}\n\n{part.get('description', '')}\n"
@@ -131,7 +131,7 @@ def rules() -> Iterator[str]:
 
 
 def write(folder: Path) -> None:
-    """Write pages, their pictures and mkdocs.yml into a folder, whose earlier contents are removed."""
+    """Write pages, their pictures and mkdocs.yml into a folder. Earlier contents of the folder are removed."""
     shutil.rmtree(folder, ignore_errors=True)
     copied = {f"assets/{name}": f"{DOCS}/{name}" for name in ASSETS}
     for page, text in pages().items():

@@ -1,11 +1,11 @@
-"""The one family of errors that a user sees: each names the thing, the cause and the remedy."""
+"""The errors that a user sees. Each names the thing that failed, the cause and the remedy."""
 
 import re
 from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
 
-#: Characters that a terminal or a page obeys and does not show: control characters and changes of text direction.
+#: Characters that steer a terminal or a page and are not shown: control characters and changes of text direction.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -66,11 +66,11 @@ class ServerError(LabError):
 
 
 class MeasureError(LabError):
-    """A load or a profile that could not be taken."""
+    """A load that could not be measured, or a profile that could not be taken."""
 
 
 class ReadError(Exception):
-    """A raw file that can't be read. Its text is a whole sentence."""
+    """A raw file that can't be read. The error's text is `file name: cause; remedy`."""
 
     def __init__(self, path: Path | str, cause: str, remedy: str) -> None:
         self.path = Path(path)
@@ -80,7 +80,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a raw file's text, with bytes that are not UTF-8 replaced (`strict`: refused). Raises ReadError."""
+    """Return a file's text. Bytes that are not UTF-8 are replaced, if not `strict`. Raises ReadError if it fails."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
@@ -88,7 +88,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """Return the cause of an error in words, without the full path of a file, which means nothing in a report."""
+    """Return the cause of an error in words, but without a file's full path: the path means nothing in a report."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

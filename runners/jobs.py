@@ -1,4 +1,4 @@
-"""Measure one job of a campaign in this process, and compute the content address that names its result."""
+"""Measure one job of a campaign in this process; compute its content address, a hash that names the job's result."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from runners.trial import machine
 
 
 class Appraisal:
-    """A function from a job to its content address and planned seconds; it examines machine, targets and tools once."""
+    """A callable that returns a job's content address and planned seconds. It examines machine and tools only once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
         self._target = cache(lambda text: content_hash(file) if (file := target_of(text)) is not None else text)
         self._generator = cache(_generator)
-        # without building anything
+        # the hash and version are known without building anything
         self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return a job's content address (16 hex digits) and its planned seconds. Raises PlanError, ToolError."""
+        """Return a job's content address (16 hex digits) and planned seconds. Raises LabError if it can't be run."""
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -61,7 +61,7 @@ class Appraisal:
 
 
 def _generator(chosen: str) -> dict[str, str]:
-    """Return the version of each generator in `chosen` (a comma-separated list), and of truepace, for the sentinel."""
+    """Return the version of each generator in `chosen` (comma-separated) and of truepace, which sends the sentinel."""
     versions = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
         if name in chosen.split(",") and (tool := find()) is not None:
@@ -77,7 +77,7 @@ class LocalRunner:
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder` or resume the attempt there; return a failed outcome for OSError or LabError."""
+        """Measure a job into `folder`, or resume the attempt in it. An OSError or LabError becomes a failed outcome."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -122,7 +122,7 @@ class LocalRunner:
         return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return the job's run folder, and whether it holds an attempt to resume; `anew` discards earlier attempts."""
+        """Return the job's run folder, and whether it holds an attempt to resume. `anew` removes an earlier attempt."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -161,7 +161,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's counts for its JobOutcome; `loaded_s` leaves out trials in `kept`, by (name, start in Unix us)."""
+    """Return a run's counts for JobOutcome; `loaded_s` is without the trials in `kept`: (name, start in Unix us)."""
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(
         max(0, record.ended_unix_us - record.started_unix_us)
@@ -177,7 +177,7 @@ def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[s
 
 
 def main(home: Path) -> None:
-    """Measure the job in the file JOB_FILE of a folder, for a lab on another host; write OUTCOME_FILE there last."""
+    """Measure the job in JOB_FILE of the folder `home`, for a lab on another host; then write OUTCOME_FILE there."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
     partial = home / f"{OUTCOME_FILE}.partial"

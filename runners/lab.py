@@ -1,4 +1,4 @@
-"""What a notebook imports: a `Lab` is one run of one experiment; `Past` reads many runs and measures nothing."""
+"""The classes that a notebook uses: a `Lab` is one run of one experiment; `Past` reads many runs, measures nothing."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        """Begin a run as `begin` does; a campaign also gives a folder, tools, a display and `circumstances()`."""
+        """Begin a run as `begin` does; a campaign also gives folder, tools (`shop`), display and `circumstances()`."""
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
-        self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # refuses what can't be measured
+        self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # PlanError if one can't be measured
         if Lab._current is not None:
             Lab._current.close()
         bar = self._progress = Progress(plan.planned_s(checked), shown_in or sink(notebook=in_notebook()))
@@ -99,17 +99,17 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check parameters, build missing tools, open a run folder, and measure the sentinel load. Raises LabError.
+        """Check parameters, build missing tools, open a run folder, measure the sentinel. Raises LabError on failure.
 
-        Parameters are given one by one, or taken from `names`, which is `globals()` in a notebook. `targets` are
-        description files of servers to load in place of the lab's stores. `resume` is the folder of a run to resume.
+        Parameters are given one by one, or taken from `names` (in a notebook `globals()`). `targets` are description
+        files of servers to load in place of the lab's stores. `resume` is the folder of an interrupted run to resume.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
         return cls(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     def _sentinel(self) -> None:
-        """Measure truepace's small fixed load on a server that does nothing; print whether the machine is as usual."""
+        """Measure the sentinel (small fixed load, server that does nothing); print whether the machine is as usual."""
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate, shape = Rate(SENTINEL_RPS, "fixed"), Shape(1, 1, SENTINEL_S, SENTINEL_WARMUP_S)
@@ -121,7 +121,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return a table of the experiment's blocks: title, planned minutes, and the keys of the block's questions."""
+        """Return a table of the experiment's blocks: name, title, planned minutes and keys of the block's questions."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
@@ -129,11 +129,11 @@ class Lab:
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:
-        """Measure a block, or all blocks that match a pattern such as `put-*`. Raises PlanError for an unknown name."""
+        """Measure the block `name`, or all blocks that match a pattern such as `put-*`. Raises PlanError if unknown."""
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
-        if self.folder.manifest()["status"] == "interrupted":  # the cell is run once more
+        if self.folder.manifest()["status"] == "interrupted":  # the notebook's cell is run once more
             self.folder.reopen()
         steps = list[Step]()
         try:
@@ -152,7 +152,7 @@ class Lab:
         return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
-        """Stop the server, and write report.html and report.md; return the answers with the path of the report."""
+        """Stop the server, write report.html and report.md; return the experiment's answers and the report's path."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
@@ -161,7 +161,7 @@ class Lab:
         return Concluded(conclusion, self.folder.report_html)
 
     def finish(self, **fields: object) -> None:
-        """Mark the run complete without writing a report (`lab report` does); `fields` go into its manifest."""
+        """Mark the run complete without a report, which `lab report` can write; `fields` go into the manifest."""
         self._servers.stop()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")
@@ -179,7 +179,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return manifest fields: facts on the machine and what is unusual about it, tool versions, the git state."""
+    """Return fields of the manifest: facts and warnings on the machine, versions of the tools, the state of git."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -210,7 +210,7 @@ class Past:
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Read every run below the folders that the parameters name. Raises PlanError, LabError."""
+        """Read every run below the folders in parameter `roots`. Raises PlanError or LabError for a bad parameter."""
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
@@ -229,7 +229,7 @@ class Past:
         return cls(history, folder, tuple(str(checked["metrics"]).split(",")))
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return the rows of an SQL query over all runs; `views()` names its tables."""
+        """Return the result of an SQL query over all runs; `views()` lists the tables that a query can name."""
         return self._history.query(sql)
 
     def views(self) -> list[str]:
@@ -241,11 +241,11 @@ class Past:
         return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 
     def trends(self) -> list[Trend]:
-        """Return a series for each figure of a load that was measured twice or more on one class of machine."""
+        """Return a series for each figure of a load that was measured at least twice on one class of machine."""
         frames = self.folder.read_frames()
         return trends(frames["measurements"], frames["runs"], self._metrics)
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md; return the answers with the path of the report."""
+        """Write report.html and report.md; return the answers and the report's path."""
         self.folder.finish("complete")
         return Concluded(write_report(self.folder), self.folder.report_html)

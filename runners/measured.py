@@ -1,4 +1,4 @@
-"""What a block of a run measured: its figures, and its data as pandas frames. `lab.run` and `open_run` return it."""
+"""Measured: the figures of one block of a run, and its data as pandas frames. `lab.run` and `open_run` return it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from runners.report.tables import Section, Table
 from runners.results.results import Results
 from runners.storage.run_folder import RUNS, RunFolder
 
-#: Roles of trials whose latencies are quoted: no fill, no probe, no warm-up, and none that several servers share.
+#: Roles of trials whose latencies may be quoted: no fills, probes or warm-ups, and no loads that several servers share.
 QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PAIRED, ALONE, SOLO})
 
 
@@ -34,8 +34,8 @@ class Measured:
     """The data that one block measured; as the last line of a notebook's cell it shows figures and a small table.
 
     Every frame has `load`, the name of the load's folder (`put-lsm`), as its first column. Latencies are in
-    microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are the trials as
-    they were read, with raw `step.frames`.
+    microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are all trials of
+    the block as they were read from disk; `step.frames` has their raw data.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Measured:
     steps: tuple[Step, ...]
 
     def __add__(self, other: "Measured") -> "Measured":
-        """Return the data of two blocks of one run as one Measured."""
+        """Return one Measured with the data of two blocks of the same run."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
     def loads(self) -> tuple[Step, ...]:
-        """Loads without a profiler whose latencies may be quoted; fills, probes and warm-ups are only in `steps`."""
+        """The unprofiled loads whose latencies may be quoted; fills, probes and warm-ups are only in `steps`."""
         return tuple(step for step in self.steps if step.kind in QUOTED_ROLES and not step.profiled)
 
     @property
@@ -57,8 +57,8 @@ class Measured:
 
         Columns: `load`; `percentile` (0.5 to 1); `response_us`, from the intended start of a request; `service_us`,
         from its actual send (NaN if the generator has none); `low` and `high`, the 95 % interval of `response_us` in us
-        (NaN if the log allows none); `samples`, the number of response times; `at_least`, True if requests without a
-        response make `response_us` a lower bound.
+        (NaN if none can be computed); `samples`, the number of response times; `at_least`, True if `response_us` is
+        only a lower bound because some requests had no response.
         """
         rows = [
             {
@@ -75,11 +75,11 @@ class Measured:
 
     @property
     def spectrum(self) -> pd.DataFrame:
-        """Percentile spectrum of each load, some hundred values per load.
+        """The percentile spectrum (latency by percentile) of each load, some hundred rows per load.
 
         Columns: `load`; `kind` (response or service); `value_us`; `percentile` (0 to 1), the share of requests that
         took at most `value_us`; `total_count`, the number of these requests; `quotable`, False if the report draws no
-        curve, since the load is not valid or the server fell short of its rate.
+        curve because the load is not valid or the server did not achieve the offered rate.
         """
         quotable = {step.name: facts.quotable(step) for step in self.loads}
         spectra = self._frames("spectrum", self.loads)
@@ -89,8 +89,8 @@ class Measured:
     def series(self) -> pd.DataFrame:
         """Latency percentiles and counts of every second of every load.
 
-        Columns: `load`; `t_s`; `kind` (response or service); `count`, recorded times; `p50_us`, `p90_us`, `p99_us`,
-        `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN if the generator does not tell).
+        Columns: `load`; `t_s`; `kind` (response or service); `count` of recorded latencies; `p50_us`, `p90_us`,
+        `p99_us`, `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN if not reported).
         """
         return self._frames("intervals", self.loads)
 
@@ -98,8 +98,8 @@ class Measured:
     def requests(self) -> pd.DataFrame:
         """Each request of interleaved trials, in which one load goes to several servers; no rows for other blocks.
 
-        Columns: `load`; `t_s`, the intended start; `target`; `predecessor`, the server of the request before it;
-        `response_us`; `service_us` (NaN in an archive where the generator kept up); `fate` (what became of it).
+        Columns: `load`; `t_s`, the intended start; `target`, the server; `predecessor`, the server of the request
+        before; `response_us`; `service_us` (NaN for valid trials in an archive); `fate`, completed or e.g. failed.
         """
         return self._frames("requests", self.steps)
 
@@ -108,16 +108,16 @@ class Measured:
         """CPU and memory that processes and machine use in every step, about once per second.
 
         Columns: `load`; `t_s`; `server_cpu_s` and `generator_cpu_s`, counters in CPU seconds; `server_rss_bytes`;
-        `steal_share` and `machine_busy_share`, of all cores; `server_cpu_cores`, `generator_cpu_cores` and
-        `foreign_cpu_cores`, cores in use.
+        `steal_share` and `machine_busy_share`, shares of all cores; `server_cpu_cores`, `generator_cpu_cores` and
+        `foreign_cpu_cores`, the cores that server, generator and all other processes use.
         """
         return self._frames("telemetry", self.steps)
 
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
 
-        Columns: `load`; `frame`; `self` and `total`, the shares of the profile in which the frame is on top, and is on
-        the stack; `category`, that of most of these samples. Raises PlanError that lists the profiled events.
+        Columns: `load`; `frame`; `self`, the profile's share with the frame on top of a stack; `total`, its share with
+        the frame anywhere on it; `category` of most of these stacks. Raises PlanError if no load has such a profile.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
@@ -126,31 +126,31 @@ class Measured:
 
     @property
     def plot(self) -> "Plot":
-        """An object with a method for each figure that can be drawn of this block."""
+        """An object with a method for each kind of figure of this block."""
         return Plot(self)
 
     @cached_property
     def results(self) -> Results:
-        """Typed results of this block's steps, with the instrument floors of the whole run."""
+        """Typed results of this block's steps, with the floors (what generator and machine add) of the whole run."""
         own = {step.name for step in self.steps}
         floors = [step for step in self.run.steps if step.kind in (FLOOR, SENTINEL) and step.name not in own]
         return Results(replace(self.run, steps=(*floors, *self.steps), frames={}), outputs_of(self.run.manifest))
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The sections that a report of this block's steps alone would have."""
+        """The sections of a report on this block alone."""
         own = own_sections(self.results.run)
         return (latency_section(self.results), *own, where_section(self.results))
 
     @property
     def figures(self) -> tuple[Picture | FlameGraph, ...]:
-        """The pictures of all `sections`, then the flame graphs of all."""
+        """The pictures of all `sections`, then their flame graphs."""
         pictures = [picture for section in self.sections for picture in section.figures]
         return (*pictures, *(graph for section in self.sections for graph in section.graphs))
 
     @property
     def table(self) -> Table | None:
-        """The table of loads at one rate; else the first table of `sections`, or None."""
+        """The table of loads at one rate (or of ladders' highest steps), else the first of `sections`, else None."""
         return loads_table(self.results) or next((table for section in self.sections for table in section.tables), None)
 
     def _ipython_display_(self) -> None:
@@ -167,13 +167,13 @@ class Measured:
         return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return the frames called `name` of all `steps` as one, whose first column `load` is the name of the step."""
+        """Return one frame with the rows of the frame `name` of all `steps`; its first column `load` names the step."""
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
 
     def _profiled(self, event: str) -> list[Step]:
-        """Return the steps with a profile of this event. Raises PlanError that lists the profiled events."""
+        """Return the steps with a profile of this event. Raises PlanError, with the profiled events, if none has."""
         profiled = [step for step in self.steps if not stacks_of(step, event).empty]
         if not profiled:
             there = [known for known in EVENTS if any(not stacks_of(step, known).empty for step in self.steps)]
@@ -183,7 +183,7 @@ class Measured:
 
 
 def _frames_of(step: Step, event: str) -> pd.DataFrame:
-    """Return a row for each stack frame of a profile, with its shares and its category, the widest first."""
+    """Return a row for each stack frame of a profile, with the frame's shares and category, the widest frame first."""
     stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
     names = stacks["stack"].str.split(";")
     columns = {"frame": names.map(set), "top": names.str[-1], "category": names.map(rules.stack)}
@@ -199,12 +199,12 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The figures of one Measured. As the last line of a cell a figure shows itself; a Picture has `savefig`."""
+    """Methods that draw one Measured. A notebook shows the figure in a cell's last line; a Picture has `savefig`."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of each load, with the floor; `with_`: a block of any run, to draw in one plot."""
+        """Draw each load's latency by percentile, with the floor. `with_`: a block of any run, for the same plot."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
@@ -214,21 +214,21 @@ class Plot:
         return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
-        """Return the flame graph of the profiled load with this name (empty: the first). Raises PlanError."""
+        """Return the flame graph of the profiled load `load` (empty: the first). Raises PlanError if there is none."""
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare this block's first profile with the first one of `with_`, a block of any run. Raises PlanError."""
+        """Compare this block's first profile with that of `with_` (any run's). Raises PlanError if a block has none."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
 
     def _loads(self) -> list[tuple[Step, Run]]:
-        """Return the loads that may be quoted, with their run; no floors, since a figure adds the nearest one."""
+        """Return the loads that may be quoted, each with its run; no floors, since figures add the nearest floor."""
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
     def _chosen(self, steps: list[Step], load: str) -> list[Step]:
-        """Return the steps called `load`, or all if `load` is empty. Raises PlanError that lists the steps' names."""
+        """Return the steps called `load`, or all if `load` is empty. Raises PlanError if no step has this name."""
         chosen = [step for step in steps if load in ("", step.name)]
         if load and not chosen:
             names = ", ".join(step.name for step in steps) or "none"
@@ -237,7 +237,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return the blocks of a run by name, as `runners.open_run` does; steps without a block are grouped by role."""
+    """Return the blocks of a run by name, as `runners.open_run` does; steps outside a block are grouped by role."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

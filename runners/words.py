@@ -1,7 +1,7 @@
 """Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
 
-Latencies have three significant digits, counts and rates are whole, percentages have one or two decimals, bounds as
-many as their value. A narrow space separates thousands, a no-break space separates the unit: 118 us (116-121).
+Latencies have three significant digits, counts and rates are whole, percentages have at most two decimals, and bounds
+have as many as their value. Narrow spaces separate thousands, a no-break space separates the unit: 118 us (116-121).
 """
 
 import math
@@ -22,7 +22,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None (null in JSON) for None, NaN and infinity."""
+    """Return the number, or None (null in JSON) if it is None, NaN or infinite."""
     return value if known(value) else None
 
 
@@ -30,7 +30,7 @@ def _digits(value: float, significant: int = 3) -> str:
     """Return a number with `significant` digits, or with more if its integer part has more."""
     if value == 0:
         return "0"
-    rounded = float(f"{value:.{significant}g}")  # first, for 0.9996 has one more digit than 1.00
+    rounded = float(f"{value:.{significant}g}")  # before decimals are counted: 0.9996 is written 1.00, not 1.000
     decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}".replace("-", MINUS)
 
@@ -111,7 +111,7 @@ def _between(low: str, high: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share of 1 as a percentage: 2.66 %, 26.6 %, 266 %; two decimals from 99.9 to 100 % too."""
+    """Return a share (1 is 100 %) as a percentage: 2.66 %, 26.6 %, 266 %, and from 99.9 to 100 % with two decimals."""
     if not known(share):
         return UNKNOWN
     value = share * 100
@@ -171,7 +171,7 @@ def number(value: float | None) -> str:
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """Return the least and the most finite value as `unit` writes them, once if both read the same: 141 to 275."""
+    """Return the range of the finite values, written by `unit`: 141 to 275, or one value if both ends read the same."""
     known_values = [value for value in values if math.isfinite(value)]
     if not known_values:
         return UNKNOWN

@@ -1,1 +1,1 @@
-"""Rules that find faults in outputs of load tools, in documents, tools' files and the lab's own runs."""
+"""Rules that find faults in the outputs of load tools, taken from documents, tools' files or the lab's own runs."""

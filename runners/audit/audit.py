@@ -1,4 +1,4 @@
-"""The audit of files: every rule applied to every output, a summary, and the rules by code with their pages."""
+"""The audit of files: each rule applied to each output, digests and a summary; also the rules by code, their pages."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the selected rules (default: all) without ignored ones; `RAT` stands for all codes that begin with it."""
+    """Return the selected rules (default: all) without the ignored ones; `RAT` means all codes that begin with RAT."""
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
@@ -35,22 +35,22 @@ def _codes(given: Iterable[str]) -> set[str]:
 
 
 def page(code: str) -> str:
-    """Return the page of a rule. Raises PlanError for a code that no rule has."""
+    """Return the Markdown page that explains a rule. Raises PlanError if no rule has this code."""
     if (known := code.strip().upper()) not in RULES:
         raise PlanError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
     return (PAGES / f"{known}.md").read_text(encoding="utf-8")
 
 
 ORDER = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-MOST_LINES = 4  # of one document, besides its summary; the mildest themes beyond are named in the last line
+MOST_LINES = 4  # on one document, besides its summary; the last line names the milder themes that have no line
 #: Rules that do not apply to an excerpt whose whole output is in another file.
 OF_AN_EXCERPT = ("SMP002", "RUN005")
-LEAST_EXCERPT = 3  # percentiles; fewer agree by chance
+LEAST_EXCERPT = 3  # percentiles in an excerpt; fewer may agree with another output by chance
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The findings on one theme in one file. `also`: in the file's last digest, the milder themes without a digest."""
+    """The findings on one theme in one file. `also`, set in a file's last digest: milder themes that have no digest."""
 
     theme: str
     remarks: tuple[Remark, ...]
@@ -58,7 +58,7 @@ class Digest:
 
     @property
     def worst(self) -> Remark:
-        """The worst finding of the gravest rule; of equally grave rules, the first in rules.toml."""
+        """The worst finding of the gravest rule; if several rules are equally grave, of the first in rules.toml."""
         codes = list(RULES)
         gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
         alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
@@ -66,7 +66,7 @@ class Digest:
 
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """The places of each rule's findings in the file, by code; the code of the worst finding comes first."""
+        """The places of findings in the file, by the rule's code; the code of the worst finding comes first."""
         places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
             where = remark.output.place.removeprefix(f"{remark.output.path}:")
@@ -80,7 +80,7 @@ class Audit:
 
     files: tuple[FileOutputs, ...]
     remarks: tuple[Remark, ...]
-    copies: tuple[tuple[Output, Output], ...] = ()  # an output that stands elsewhere too, and the one that was examined
+    copies: tuple[tuple[Output, Output], ...] = ()  # a repeated output that was not examined, and the one that was
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -92,7 +92,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """A digest for each file and theme with an error or warning, gravest first; at most MOST_LINES per file."""
+        """A digest for each file and theme with an error or warning; of each file the MOST_LINES gravest ones."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -113,7 +113,7 @@ class Audit:
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule with findings, its number of outputs and its number of findings; gravest, most frequent first."""
+        """Each rule with findings, the number of outputs that have one, the number of findings; gravest rule first."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
@@ -144,7 +144,7 @@ def groups(outputs: Iterable[Output]) -> list[Group]:
 
 
 def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.values())) -> tuple[Remark, ...]:
-    """Return the findings of all rules in outputs, in the order of the outputs and then of the rules."""
+    """Return the findings of `rules` in outputs, sorted by the order of the outputs, then of the rules."""
     rules = tuple(rules)
     place = {id(output): index for index, output in enumerate(outputs)}
     remarks = [Remark(rule, seen) for group in groups(outputs) for rule in rules for seen in rule.look(group)]
@@ -152,7 +152,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
 
 
 def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
-    """Return the audit of files that were read; an output that another file has too is examined once."""
+    """Return the audit of files that were read; an output that several files contain is examined once."""
     read = tuple(files)
     outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
@@ -164,7 +164,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
-    """Yield the outputs whose percentiles are part of a whole output in another file."""
+    """Yield the excerpts: outputs without a number of requests, whose percentiles are all in another file's output."""
     whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
         for row in output.report.latencies.rows if output.report.requests is not None else ():
@@ -178,7 +178,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield each output that repeats an output of an earlier file, and that earlier output."""
+    """Yield pairs: an output that repeats an output of an earlier file, and the earlier output."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

@@ -7,22 +7,22 @@ from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 from runners.words import finite
 
-LEAST_ACHIEVED = 0.99  # a rate is achieved when at least this share of what was offered was achieved
-BEYOND = 1.1  # of the offered rate: more than a late start makes up for
-FEW_ERRORS = 0.001  # below this share errors hardly move a percentile up to p99, and a rate
+LEAST_ACHIEVED = 0.99  # the offered rate counts as achieved from this share of it on
+BEYOND = 1.1  # share of the offered rate; a run that makes up for a late start stays below it
+FEW_ERRORS = 0.001  # a smaller share of errors hardly moves the rate or a percentile up to p99
 CHECK_S = 2.0  # how often wrk2 looks for connections that wait too long
-LEAST_LOST_S = 0.2  # less is the wait for the last responses
-START_S = 0.5  # what a generator and a server that have just started may lose besides
+LEAST_LOST_S = 0.2  # a smaller shortfall is only the wait for the last responses
+START_S = 0.5  # shortfall that the start of generator and server explains, besides the opening of connections
 QUEUE_OF_LOST = 0.5  # share of the shortfall that the longest wait in a growing queue reaches
 QUEUE_US = 1_000_000.0  # no key-value response takes a second; a queue does
 QUEUE_SHARE = 0.25
 SLOW_US = 50_000.0
-BUSY = 0.5  # of the connections, on average: requests wait for them and are not sent at their time
+BUSY = 0.5  # share of connections; if more are busy on average, requests wait for a free one and leave late
 TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
-BROKE_OFF = 0.5  # of the time that was asked for: a run that ended before had nothing to offer afterwards
+BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offered nothing in the rest of it
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
-FASTEST_RPS = 1e8  # no machine has more
+FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
 def at(output: Output, level: float) -> float | None:
@@ -51,7 +51,7 @@ def is_open_loop(output: Output) -> bool:
 
 
 def is_of_no_run(output: Output) -> bool:
-    """Return whether a run under half as long as planned has a response over twice as long as it, or an absurd rate."""
+    """Return whether a run broke off so early that its rate is absurd or a latency is over twice the run's length."""
     elapsed_s, planned_s, rate = finite(output.report.elapsed_s), finite(output.report.duration_s), achieved_rps(output)
     longest = largest_us(output) or mean_us(output)
     if not elapsed_s or not planned_s or elapsed_s >= BROKE_OFF * planned_s:
@@ -60,7 +60,7 @@ def is_of_no_run(output: Output) -> bool:
 
 
 def opened(output: Output) -> int | None:
-    """Return the number of open connections, which wrk and wrk2 round down to a multiple of the threads."""
+    """Return the number of open connections; wrk and wrk2 round the given number down to a multiple of the threads."""
     connections, threads = output.connections, output.threads
     if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections
@@ -79,24 +79,24 @@ def fell_short(output: Output) -> bool:
         return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
-        return True  # half of the requests waited: that is no start
+        return True  # half of the requests waited: more than the start of a run explains
     upper = at(output, 0.75) if output.tool == WRK2 else None
     if upper is not None and lost >= LEAST_LOST_S and upper / 1e6 >= QUEUE_OF_LOST * lost:
-        return True  # a quarter of them waited after the calibration for about what was lost
+        return True  # a quarter of the requests waited, after the calibration, about as long as the shortfall
     if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the greater of Requests/sec, which includes the wait for the last responses, and requests / duration."""
+    """Return the greater of requests / duration and Requests/sec, whose time includes the wait for last responses."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall as seconds of the run, (1 - achieved / offered) * duration; None if it is not known."""
+    """Return the shortfall in seconds of the run, (1 - achieved / offered) * duration; None if a figure is unknown."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -105,7 +105,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """Return wrk2's rate after its calibration; None for another tool or a run that is too short for it."""
+    """Return wrk2's achieved rate after its calibration; None for another tool, or a run too short to have one."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -114,26 +114,26 @@ def rate_after_warm_up(output: Output) -> float | None:
 
 
 def left_out(output: Output) -> int | None:
-    """Return the number of responses that are not in wrk2's histogram; None for another tool."""
+    """Return the number of responses that wrk2's histogram leaves out; None for another tool, or if not known."""
     recorded, requests = output.report.latencies.count, output.report.requests
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether the longest wait is about as long as the shortfall (`lost_s`), as in a queue that grows."""
+    """Return whether a queue grew during the run: its longest wait is at least half of the shortfall (`lost_s`)."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output):
         return False
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
-    # a median of a quarter of a maximum above a second stands for a shortfall that is not known
+    # if the shortfall is not known: the maximum is above a second, and the median at least a quarter of it
     unknown = output.offered_rps is None or achieved_rps(output) is None or fell_short(output)
-    unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # of fewer no median is one
+    unknown = unknown and (samples(output)[0] or ENOUGH_BEYOND * 2) >= ENOUGH_BEYOND * 2  # fewer have no median
     return unknown and largest >= QUEUE_US and median is not None and median >= QUEUE_SHARE * largest
 
 
 def never_offered(output: Output) -> bool:
-    """Return whether the rate was missed though no request waited: there was no queue, and connections were idle."""
+    """Return whether the offered rate was not achieved though no request waited: no queue, and idle connections."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 
@@ -142,7 +142,7 @@ def is_busy(output: Output) -> bool:
     """Return whether at least BUSY of the connections awaited a response on average (Little's law: rate x latency)."""
     rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
     if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
-        return False  # those count from the intended start, so that the responses must have been slow, too
+        return False  # their latency counts from the intended start: only slow responses keep connections busy
     return connections is None or rate * mean / 1e6 >= BUSY * connections
 
 
@@ -152,11 +152,11 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return how many samples the percentiles rest on (None: unknown), and whether that was counted, not estimated."""
+    """Return the number of samples of the percentiles (None: unknown), and whether it was counted, not estimated."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
-    if output.tool == WRK and report.requests is not None:  # what came too late is in no percentile
+    if output.tool == WRK and report.requests is not None:  # late responses are in no percentile
         return report.requests - (report.socket_errors.timeout if report.socket_errors else 0), True
     if not is_like_wrk(output.tool):
         return report.requests, True
@@ -167,7 +167,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Return an estimate of the number of connections without any response; wrk2 counts each once per check (2 s)."""
+    """Estimate the number of connections without any response; wrk2 counts each such connection once every 2 s."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0
@@ -176,7 +176,7 @@ def dead_connections(output: Output) -> int:
 
 
 def has_latency(output: Output) -> bool:
-    """Return whether an output gives any latency; some tools print 0 for each if no request had a response."""
+    """Return whether an output gives any latency; some tools print only zeros if no request had a response."""
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
     return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))

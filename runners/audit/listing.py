@@ -1,4 +1,4 @@
-"""An audit as text (a line for each theme of a document, as compilers print), JSON and GitHub annotations."""
+"""An audit as text (like a compiler's messages, one line per document and theme), as JSON, as GitHub annotations."""
 
 import json
 import math
@@ -16,19 +16,19 @@ SCHEMA = "audit/1"
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
-#: What a reader of outputs can't know: no load generator prints it.
+#: Facts that an audit can't know, because no load generator prints them.
 UNKNOWN = (
     "whether the runs were repeated",
     "the machine",
     "the data set",
     "whether server and generator shared one machine",
 )
-SHOWN = 3  # places of outputs in a line
+SHOWN = 3  # most places of outputs that one line lists
 _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", words.MINUS: "-"})
 
 
 def as_text(audit: Audit) -> str:
-    """Return an audit as text: a line for each document and theme, gravest first, then unknowns, rules, summary."""
+    """Return an audit as text: findings by document and theme, unknown facts, unread parts, rules, and the summary."""
     unknown = words.listed(UNKNOWN)
     lines = [
         *_short_lines(audit),
@@ -47,7 +47,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line per document and theme; the highest achieved rate is in the line on load, else in an extra line."""
+    """Yield a line per document and theme; the line on load, else an extra line, has the highest achieved rates."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst
@@ -67,7 +67,7 @@ def plain(text: str) -> str:
 
 
 def as_json(audit: Audit) -> str:
-    """Return the whole audit as JSON of version SCHEMA. A number that is not finite becomes null."""
+    """Return the whole audit as JSON of version SCHEMA. NaN and infinite numbers become null."""
     document = {
         "schema": SCHEMA,
         "summary": {
@@ -105,7 +105,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a report's JSON: the highest rate that each operation achieved without errors, and outputs above it."""
+    """Return a report's JSON: each operation's highest offered rate that was achieved, and outputs at higher rates."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
@@ -134,7 +134,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return a text for each document: the highest achieved rate of each operation, and the outputs above it."""
+    """Return a text by document: the highest rate that each operation achieved, and the outputs at higher rates."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)
@@ -170,7 +170,7 @@ def _output(output: Output) -> dict[str, Any]:
 
 
 def as_github(audit: Audit) -> str:
-    """Return a workflow command for each line of the short text, by which GitHub annotates the files."""
+    """Return a GitHub workflow command for each document and theme; GitHub shows it as an annotation of the file."""
     lines = []
     for remark in (digest.worst for digest in audit.digests):
         file = str(remark.output.path).translate(_PROPERTY)

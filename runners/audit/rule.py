@@ -1,4 +1,4 @@
-"""A rule of the audit, and a finding at its place; names, severities and remedies of the rules are in rules.toml."""
+"""Types for a rule of the audit and for its findings; rules.toml has each rule's name, severity and remedy."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2, facts, is_like_wrk
 from runners.words import Value
 
-#: Each rule's entry by its code, in the order in which rules are applied.
+#: The entries of rules.toml by the rules' codes, in the order in which rules are applied.
 TABLE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 #: The outputs of one report, in order. Most rules look at one output at a time.
 Group = Sequence[Output]
@@ -28,7 +28,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A rule's finding in one output; the worst has the largest `size`. `severity` None: the rule's severity."""
+    """A rule's finding in one output; a larger `size` is worse. `severity` is None if it is the rule's own severity."""
 
     output: Output
     text: str
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its entry in rules.toml, and the function that yields its findings in a report's outputs."""
+    """A rule: its entry in rules.toml, and the function `look`, which yields its findings in a report's outputs."""
 
     code: str
     name: str
@@ -51,7 +51,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Return a decorator that makes a rule of a function from an output (`of_group`: a report) to its findings."""
+    """Decorate a function that yields findings in an output (`of_group`: in a Group): it becomes the Rule `code`."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()
@@ -82,7 +82,7 @@ class Remark:
 
     @property
     def remedy(self) -> str:
-        """The rule's remedy, with the advice for the output's tool."""
+        """The rule's remedy, completed with advice for the tool that printed the output."""
         tool = self.output.tool
         percentiles = f"{facts(tool).percentiles}{f' to {tool}' if tool in (WRK, WRK2, TRUEPACE) else ''}"
         timeout = "--timeout" if is_like_wrk(tool) else "the time-out"

@@ -1,6 +1,6 @@
 """Readers of what happened during a load: JVM log, flight recording, samples of threads and machine, core stalls.
 
-Times are seconds from `start_unix_us`, where the recorded window of `elapsed_s` starts. Rows outside it are left out.
+Times are seconds from `start_unix_us`, the start of the recorded window of `elapsed_s`. Rows outside it are left out.
 """
 
 import json
@@ -22,21 +22,21 @@ from runners.readers.run import frame
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` frame of samples in JSON lines. Raises ReadError for a broken line other than the last."""
+    """Return the `activity` frame of a file of JSON samples. Raises ReadError for a broken line other than the last."""
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
     return _within(table, table["length_s"], elapsed_s)
 
 
 def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float | None) -> pd.DataFrame:
-    """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if that is None."""
+    """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if `elapsed_s` is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
     return table.reset_index(drop=True)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return the samples in JSON lines, without a cut last line. Raises ReadError for any other broken line."""
+    """Return the samples in a file of JSON lines, without a cut last line. Raises ReadError for other broken lines."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -92,7 +92,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame of a flight recording's JSON, of types in KINDS. Raises ReadError for another file."""
+    """Return the `events` frame: a flight recording's events of types in KINDS. Raises ReadError for another file."""
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
@@ -104,7 +104,7 @@ def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) 
 
 def _row(event: dict[str, Any], start_unix_us: int) -> dict[str, Any]:
     values = event["values"]
-    if path := values.get("path"):  # only the last two parts say the same on any machine
+    if path := values.get("path"):  # only the last two parts of a path are the same on any machine
         values = {**values, "path": "/".join(str(path).replace("\\", "/").split("/")[-2:])}
     return {
         "t_s": (pd.Timestamp(values["startTime"]).value - 1000 * start_unix_us) / 1e9,
@@ -175,7 +175,7 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 class StallLog:
     """The late wake-ups of the stall witness: core (`cpu`), time (`woke_ns`, CLOCK_MONOTONIC) and delay (`late_ns`).
 
-    `moments`: CLOCK_MONOTONIC and wall clock (ns) at begin and end. `used_ns`: CPU time of the witness by core.
+    `moments`: CLOCK_MONOTONIC and wall clock (ns), at begin and at end. `used_ns`: the witness's CPU time by core.
     """
 
     moments: tuple[tuple[int, int], tuple[int, int]]
@@ -197,7 +197,7 @@ class StallLog:
 
 
 def read_stall_log(path: Path) -> StallLog:
-    """Return the log of a stall witness. Raises ReadError for another file or a broken line."""
+    """Return the log in a stall witness's file. Raises ReadError for another file or a broken line."""
     lines = text_of(path, strict=True).splitlines()
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
     if not lines or not lines[0].startswith(_HEAD) or len(moments) != 2:

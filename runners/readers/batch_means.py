@@ -1,6 +1,6 @@
 """Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
 
-The variance is that of the sum of batches' influences (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
+A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
 
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return the factor for a variance that makes a normal 95 % interval as wide as a t interval."""
+    """Return the factor by which to multiply a variance so that a normal 95 % interval is as wide as Student's t."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
     """Estimate the variance of a statistic from the influence of each batch on it, in time order; influences sum to 0.
 
-    It is b / (b - 1) times the sum of the squared influences of b batches; their kurtosis gives its degrees of freedom
-    (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68). `neighbours`:
-    with the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag, full
-    weight), corrected for the bias of influences that sum to 0 (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
+    It is b / (b - 1) times the sum of the squared influences of b batches; the kurtosis of influences gives the degrees
+    of freedom (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68).
+    `neighbours` adds the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag,
+    full weight), less the bias that their sum of 0 gives it (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
@@ -50,7 +50,7 @@ def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
 
 
 def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of sum(part) / sum(whole) over batches in time order; shapes (batches,).
+    """Estimate the variance of sum(part) / sum(whole); both arrays have one value per batch, in time order.
 
     A ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*, 3rd ed., section 6.3).
     """
@@ -59,8 +59,8 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate the variance of a statistic by the jackknife; `left_out[i]` is the statistic without batch i.
+    """Estimate the variance of a statistic by the jackknife, from its values without each batch in turn (`left_out`).
 
-    B. Efron and C. Stein, 1981, Annals of Statistics 9; of percentiles: J. Shao and C. F. J. Wu, 1989, same journal 17.
+    B. Efron and C. Stein, 1981, Annals of Statistics 9; for percentiles J. Shao and C. F. J. Wu, 1989, same journal 17.
     """
     return batch_variance((len(left_out) - 1) / len(left_out) * (left_out.mean() - left_out))

@@ -1,4 +1,4 @@
-"""Parser of a command line of wrk, wrk2 or truepace: text to typed flags."""
+"""Parser that turns the text of a command line of wrk, wrk2 or truepace into typed flags."""
 
 import math
 import re
@@ -13,7 +13,7 @@ TOOLS = ("wrk", "wrk2", "truepace")
 _SPAN = re.compile(r"`([^`]+)`")  # code within a sentence, in Markdown
 _COMMAND = re.compile(rf"(?:^|[\s$%#>`!+])(?P<command>(?:[\w./~-]*/)?(?:wrk2|wrk|{EITHER_NAME})\s+[^`]*?)`*\s*$")
 _NEXT = re.compile(r"\s(?:&&|;)\s")  # separates two commands in a shell
-#: Short flag by long name, for the flags that are read and for switches. Any other flag takes a value.
+#: Short flags by long names: the flags that are read, and switches, which take no value. Other flags take a value.
 _LONG = {
     **{"threads": "t", "connections": "c", "duration": "d", "rate": "R", "script": "s", "timeout": "T"},
     **{"latency": "L", "u_latency": "U", "batch_latency": "B", "version": "v", "help": "h"},
@@ -40,9 +40,9 @@ class CommandLine:
 
 
 def find_command(line: str) -> CommandLine | None:
-    """Return the first command of wrk, wrk2 or truepace on a line of a terminal or of Markdown; None without one.
+    """Return the first command of wrk, wrk2 or truepace in a line of terminal output or Markdown; None without one.
 
-    A command has a flag, and an address or a script; prose that only names a tool is no command.
+    A command has a flag, and a URL or a script; prose that only names a tool is no command.
     """
     for match in (_COMMAND.search(part) for text in (*_SPAN.findall(line), line) for part in _NEXT.split(text)):
         command = parse_command(match["command"].strip()) if match else None
@@ -51,9 +51,9 @@ def find_command(line: str) -> CommandLine | None:
     return None
 
 
-@lru_cache(maxsize=256)  # each rule of the audit asks again
+@lru_cache(maxsize=256)  # each rule of the audit parses the same commands again
 def parse_command(text: str) -> CommandLine:
-    """Return a command with its typed flags; unknown flags are ignored, and the last of repeated flags counts."""
+    """Return a command with its typed flags; unknown flags are ignored, and of a repeated flag the last one counts."""
     try:
         words = shlex.split(text)
     except ValueError:  # a quote that is never closed
@@ -64,7 +64,7 @@ def parse_command(text: str) -> CommandLine:
     following = iter(rest)
     for word in following:
         if word == "--":
-            break  # what follows is the script's
+            break  # the words that follow are for the script
         flag, value = _flag(word)
         if flag is None:
             url = word if "://" in word else url
@@ -89,7 +89,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return the flag that a word begins with (short if known), and the value in the same word; None if absent."""
+    """Return the flag that begins a word (its short form if known), and the value in that word; each None if absent."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

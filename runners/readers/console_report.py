@@ -18,7 +18,7 @@ RESPONSE, SERVICE = "response", "service"
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return rows as the step frame `name`; pandas is loaded only here: a console output is read without it."""
+    """Return rows as a step's frame `name`. Pandas is imported only here: reading a console output does not need it."""
     from runners.readers import run
 
     return run.frame(name, rows)
@@ -26,7 +26,7 @@ def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
 
 @dataclass(frozen=True, slots=True)
 class ThreadStats:
-    """A row of the table "Thread Stats": microseconds for Latency, requests per second for Req/Sec."""
+    """A row of the table "Thread Stats", in microseconds (row Latency) or requests per second (row Req/Sec)."""
 
     mean: float | None
     stdev: float | None
@@ -35,7 +35,7 @@ class ThreadStats:
 
 @dataclass(frozen=True, slots=True)
 class SpectrumRow:
-    """A row of a detailed spectrum; `inverse` is 1/(1-percentile), infinite in the last row."""
+    """A row of wrk2's detailed percentile spectrum; `inverse` is 1/(1-percentile), infinite in the last row."""
 
     value_ms: float
     percentile: float
@@ -59,13 +59,13 @@ class Latencies:
 
     @property
     def count(self) -> int | None:
-        """The number of recorded samples; None if the output does not tell it."""
+        """The number of recorded samples; None if the output does not contain it."""
         if self.total_count is not None:
             return self.total_count
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1): of its row, else of the spectrum's next row, else None."""
+        """Return the latency (us) at a percentile (0..1): in `rows`, else in the spectrum's next row, else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -88,12 +88,12 @@ class SocketErrors:
 class ConsoleReport:
     """One output of a load tool.
 
-    `latencies` is the distribution from the intended start (wrk2, truepace) or from the send (wrk); `uncorrected` is
-    wrk2's `-U` distribution, from the send. `elapsed_s` and `bytes_read` are those of the summary line.
-    `calibrations_us` are the mean latencies of each thread in wrk2's calibration. `operation`: the measured operation,
-    if a tool reports several; `column` of `columns`: the place in a table or file. `closed_loop`: None if a tool does
-    not say. `odd_length` counts responses of another length than the first. `extra`: the lines that truepace adds;
-    `diagnostics`: lines inside the output that the lab does not know.
+    `latencies` has response times (wrk2, truepace) or service times (wrk); `uncorrected` has service times, of wrk2's
+    `-U`. `elapsed_s` and `bytes_read` are from line `N requests in …`. `calibrations_us`: mean latency of each thread
+    in wrk2's calibration. `operation`: the measured operation, if a tool reports several. `column` of `columns`: the
+    output's place in a table or file. `closed_loop`: None if the tool does not say. `odd_length`: the number of
+    responses of another length than the first. `extra`: lines that truepace adds, and notes of the lab's readers.
+    `diagnostics`: unknown lines within the output.
     """
 
     tool: str | None = None
@@ -131,12 +131,12 @@ class ConsoleReport:
 
     @property
     def errors(self) -> int:
-        """The number of responses other than 2xx and 3xx; 0 if no number was printed, for tools print no 0."""
+        """The number of responses other than 2xx and 3xx; 0 if none was printed, since tools do not print a zero."""
         return self.non_2xx or 0
 
     @property
     def max_us(self) -> float | None:
-        """The largest latency (us): of row 100 %, else of the spectrum's last row, else of the table Thread Stats."""
+        """The largest latency (us), from row 100 %, else the spectrum's last row, else the table Thread Stats."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 
@@ -157,12 +157,12 @@ class ConsoleReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> "pd.DataFrame":
-        """Return the `percentiles` frame; the bounds are NaN, for a console shows no samples."""
+        """Return the `percentiles` frame; bounds are NaN, because they can't be computed from a console output."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}
             if values[1.0] is None and kind == RESPONSE:
-                values[1.0] = self.max_us  # wrk names it in its table alone
+                values[1.0] = self.max_us  # wrk prints the maximum only in the table Thread Stats
             count = latencies.count
             rows += [
                 {
@@ -175,8 +175,8 @@ class ConsoleReport:
         return frame("percentiles", rows)
 
     def summary_frame(self) -> "pd.DataFrame":
-        """Return the `summary` frame; figures that no console shows (censored requests, lag) are NaN."""
-        counted = self.requests is not None  # the tools print errors only where there are any
+        """Return the `summary` frame; figures that no console output has (censored requests, lag) are NaN."""
+        counted = self.requests is not None  # then errors are known too: tools print them only if there are any
         errors = self.socket_errors or (SocketErrors() if counted else None)
         row = {
             "offered_rps": self.rate_rps, "achieved_rps": self.requests_per_s, "elapsed_s": self.elapsed_s,
@@ -199,5 +199,5 @@ def rank(count: int, percentile: float) -> int:
 
 
 def beyond(count: int, percentile: float) -> int:
-    """Return how many of `count` samples lie above the rank of a percentile (0..1)."""
+    """Return how many of `count` samples have a higher rank than a percentile (0..1)."""
     return count - rank(count, percentile) if count else 0

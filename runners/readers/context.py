@@ -1,4 +1,4 @@
-"""The headings above an output, and the offered rate that a line above the output or the file's name gives.
+"""The headings above an output, and the offered rate that is stated in a line above the output or in the file's name.
 
 Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
@@ -14,7 +14,7 @@ REACH_LINES = 40  # text further above than this is about something else
 LONGEST_LINE = 2_000
 LONGEST_LIST = 150  # characters; a longer list of rates is no list of columns
 _NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'_]\d{3})+(?!\w)|\d{1,9}(?:[.,]\d{1,3})?(?:\s?[kKкК])?(?!\w)(?![.,]\d))"
-_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")  # no rate is given to a thousandth
+_THOUSANDS = re.compile(r"[1-9]\d{0,2},\d{3}")  # the comma separates thousands: no rate has three decimals
 _SEPARATOR = r"\s*(?:->|=>|\u2192|,|;|/|and|und|et|и)\s*"
 _LIST = rf"(?:{_NUMBER})(?:{_SEPARATOR}(?:{_NUMBER}))*"
 _UNIT = (
@@ -46,7 +46,7 @@ _HEADING = re.compile(r"^\s{0,9}(#{1,6})\s+(\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Offered rates in a text or in a file's name, one for each column, and the words that state them."""
+    """Offered rates, one for each column of an output, and the words of a text or of a file's name that state them."""
 
     rates_rps: tuple[float, ...]
     words: str
@@ -54,7 +54,7 @@ class Stated:
 
 
 def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
-    """Yield for each line the Markdown headings above it, outermost first."""
+    """Yield for each line the Markdown headings that the line stands under, outermost first."""
     trail: list[tuple[int, str]] = []
     now: tuple[str, ...] = ()
     fenced = False
@@ -70,7 +70,7 @@ def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
-    """Return the offered rate in a file's name, as `get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`; None without.
+    """Return the offered rate in a file's name (`get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`), None without.
 
     A number without a unit counts only if it is round, stands alone, is not the port in `url`, and is `plausible`.
     """
@@ -140,12 +140,12 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
             if len(rates) == columns or len(rates) == 1:
                 return Stated(rates if len(rates) == columns else rates * columns, words.strip(), line.number)
         if lists:
-            return None  # rates, but not one a column: which is which is not said
+            return None  # rates, but not one per column: it is not known which column has which rate
     return None
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return each list of numbers before or after a unit of rate, with the words that hold it, in order."""
+    """Return, in order, each list of numbers before or after a unit of rate, and the words with list and unit."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Document:
-    """A file as text; `problems` says why the text is empty or incomplete."""
+    """A file as text; if the text is empty or incomplete, `problems` gives the causes."""
 
     text: str
     path: Path = Path("-")
@@ -62,7 +62,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Return a file as text. Never raises: what is wrong with the file is among the document's problems."""
+    """Return a file as text. Never raises: the document's problems list what could not be read."""
 
     def unread(reason: str) -> Document:
         return Document("", path, (Problem(0, reason),))
@@ -92,7 +92,7 @@ def read_document(path: Path) -> Document:
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Yield lines without HTML tags; if a tag such as `<br>` splits a line, all its parts have the same number."""
+    """Yield lines without HTML tags. If a tag such as `<br>` splits a line, all parts of the line have its number."""
     for number, text in enumerate(lines, start=1):
         if "<" in text:
             text = _HTML_BREAK.sub("\n", _HTML_CELL.sub(" | ", text))
@@ -121,7 +121,7 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the text of a notebook cell's source, then of its outputs; HTML only if an output has no plain text."""
+    """Yield the text of a cell's source, then of the cell's outputs; HTML only if an output has no plain text."""
     outputs = cell.get("outputs")
     values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():
@@ -136,7 +136,7 @@ def _texts(cell: dict[str, Any]) -> Iterator[str]:
             yield text
 
 
-#: Suffixes of files that may hold outputs; other files of a folder are skipped without a problem.
+#: Suffixes of files that may contain outputs; other files of a folder are skipped and not reported as a problem.
 SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".log", ".ipynb", ".html", ".htm", ".rst", ".adoc", ".out", ""}
     | {".json", ".ndjson", ".csv", ".tsv", ".jtl", ".xml", ".js", ".hlog", ".hgrm"}
@@ -145,7 +145,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """Yield `path` if it is a file, else the files below it that may hold outputs, sorted, without hidden folders.
+    """Yield `path` if it is a file, else the files below it that may contain outputs, sorted; hidden ones are skipped.
 
     If `instead` returns files for a folder, those files are yielded and the folder is not searched.
     """

@@ -1,4 +1,4 @@
-"""Converters of the figures in a load tool's file, text or numbers in the tool's own unit, into typed reports."""
+"""Functions that convert figures in a load tool's file (texts, or numbers in the tool's unit) into typed reports."""
 
 import math
 import re
@@ -15,7 +15,7 @@ _NAMES = {"med": "50", "median": "50", "max": "100"}
 
 
 def number(value: object, scale: float = 1.0) -> float | None:
-    """Return a number, or the number in a text, times `scale`; None for other values or if that is not finite."""
+    """Return a number, or the number in a text, times `scale`; None for other values or if the result is not finite."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -26,7 +26,7 @@ def number(value: object, scale: float = 1.0) -> float | None:
 
 
 def count(value: object) -> int | None:
-    """Return a value as a count, rounded to a whole number; None for any value that is no number from 0 to 1e18."""
+    """Return a number, or the number in a text, rounded to a whole number; None if it is not between 0 and 1e18."""
     whole = number(value)
     return round(whole) if whole is not None and 0 <= whole < 1e18 else None
 
@@ -59,7 +59,7 @@ def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[f
 
 
 def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
-    """Return a command line of a tool with this offered rate; None without a rate."""
+    """Return a command line that stands for a run of a tool at this offered rate; None without a rate."""
     name = "vegeta attack" if tool == "vegeta" else tool
     return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
 
@@ -74,7 +74,7 @@ def run_of(
     samples: int | None = None,
     **fields: Any,
 ) -> ConsoleReport:
-    """Return a report; `rows`: us by level (0..1). A missing rate is computed from requests and duration; and so on."""
+    """Return a report; `rows`: us by level (0..1). A missing rate or duration is computed from the other one."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -93,5 +93,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Return the levels in LEVELS with at least ENOUGH_BEYOND of `samples` samples above, and always 0.5 and 1."""
+    """Return the levels in LEVELS that at least ENOUGH_BEYOND of `samples` samples lie above, and always 0.5 and 1."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

@@ -1,4 +1,4 @@
-"""Reader of an HdrHistogram log, from whose lines every percentile, spectrum and series of latencies is derived.
+"""Reader of an HdrHistogram log; all percentiles, spectra and time series of latencies are derived from its lines.
 
 Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
 """
@@ -28,7 +28,7 @@ UNTAGGED = "response"
 TARGET = "@"  # before a target's name in a tag
 CENSORED = "censored"  # requests without a response, with the time that they had waited for one
 _A_YEAR_S = 365 * 24 * 3600.0
-#: Units per microsecond, by a comment of the log: one that names the unit, else one that names the writing program.
+#: Units in a microsecond, by a comment of the log that names the unit of its values or the program that wrote it.
 _UNITS = (
     (re.compile(r"(?i)\bnanos(?:econds?)?\b"), 1_000.0),
     (re.compile(r"(?i)\bmicros(?:econds?)?\b"), 1.0),
@@ -37,10 +37,10 @@ _UNITS = (
     (re.compile(r"\[logging for:", re.I), 1.0),
 )
 _NS_IN_US = 1000.0
-_OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # cookies of compressed V1 and V0: bytes of the header
+_OLD_COOKIES = {0x1C849302: 40, 0x1C849309: 32}  # bytes of the header by the cookie of compressed V1, V0
 _A_SECOND_S, _A_TENTH_S = 0.95, 0.15  # from 0.95 s on, an interval is a whole second; up to 0.15 s, a tenth
-ROUNDED_S = 0.001  # a log has three decimals
-_BITS = 4  # sixteen bins to an octave in the `slices` frame, as HdrHistogram has with one digit
+ROUNDED_S = 0.001  # times in a log have three decimals
+_BITS = 4  # 2 ** 4 bins per factor of two in the `slices` frame, as HdrHistogram has for one significant digit
 _CLOCK = re.compile(r"#\[(Start|Base)Time: *([\d.]+)")
 INTERVAL_LINE = re.compile(
     r'(?:Tag=(?P<tag>[^,]*),)?(?P<at>[\d.]+),(?P<length>[\d.]+),(?P<max>[\d.]+),"?(?P<data>\S+?)"?$'
@@ -59,9 +59,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class HdrLog:
-    """The intervals of a log. `start_unix_s`: None without a wall clock; `torn`: a message on a cut last line.
+    """The intervals of a log. `start_unix_s`: None if the log has no wall clock; `torn`: a message on a cut last line.
 
-    `unit_stated`: whether the log names the unit of its values; if not, the values are read as microseconds.
+    `unit_stated`: whether the log names the unit of its values; if it does not, they are read as microseconds.
     """
 
     intervals: tuple[Interval, ...]
@@ -71,21 +71,21 @@ class HdrLog:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of latency in the log, without the requests that had no response."""
+        """The kinds of latency in the log, without the kind CENSORED (requests without a response)."""
         return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
-        """Return all samples of a kind, as one histogram."""
+        """Return one histogram of all samples of a kind of latency."""
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame: each kind with 95 % bounds; response times include the censored requests."""
+        """Return the `percentiles` frame of every kind, with 95 % bounds; response times include censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the `spectrum` frame over all targets; response times include the censored requests."""
+        """Return the `spectrum` frame, all targets together; response times include censored requests."""
         parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
@@ -94,7 +94,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """The log's intervals, merged over targets into one for each second and kind (response, service, censored)."""
+        """The log's intervals (of tenths, of targets), merged by second and kind (response, service, censored)."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
@@ -112,7 +112,7 @@ class HdrLog:
         )
 
     def intervals_frame(self) -> pd.DataFrame:
-        """Return the `intervals` frame: a row for each second and kind, without errors, which a log does not have."""
+        """Return the `intervals` frame: a row for each second and kind; error counts are missing, as a log has none."""
         rows = (
             {
                 "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
@@ -127,7 +127,7 @@ class HdrLog:
     def slices_frame(self) -> pd.DataFrame:
         """Return the `slices` frame: responses by tenth of a second and coarse bin; empty if intervals are longer.
 
-        A tenth without a response is a row with a count of 0. The last tenth also holds the responses that came later.
+        A tenth without a response is a row with a count of 0. The last tenth also counts responses that came later.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -140,7 +140,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` frame: responses by second and value; a censored request's value is its wait."""
+        """Return the `histograms` frame: requests by second and response time, or for censored ones their wait."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -155,12 +155,12 @@ class HdrLog:
 
 
 def untargeted(kind: str) -> str:
-    """Return a kind of latency without the target's name, which follows `@` in a load on several targets."""
+    """Return a kind of latency without `@` and the target's name, which follow it in a load on several targets."""
     return kind.partition(TARGET)[0]
 
 
 def read_hdr_log(path: Path) -> HdrLog:
-    """Return the log in a file. Raises ReadError for a bad line other than the last, or for a log without intervals."""
+    """Return the log in a file. Raises ReadError for a broken line other than the last, or if there is no interval."""
     lines = text_of(path, strict=True).splitlines()
     clock_s: dict[str, float] = {}
     units_in_us: float | None = None
@@ -189,7 +189,7 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a line, None for another line; a microsecond has `units_in_us` units of the values."""
+    """Return the interval in a log's line, None for any other line. `units_in_us`: units of values in a microsecond."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None
@@ -244,7 +244,7 @@ _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the middle of each value's bin in microseconds; log-linear bins, each of whole HdrHistogram buckets."""
+    """Return for each value the middle (us) of its bin; bins are log-linear, each of whole HdrHistogram buckets."""
     ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift

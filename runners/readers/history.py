@@ -1,6 +1,6 @@
 """DuckDB views over the frames and manifests of many run folders (columns: history.toml and frames.toml).
 
-The runs' figures can also be written as a Parquet data set by experiment and class of machine: view `measurements`.
+The runs' figures can also be written as a Parquet data set, with a folder for each experiment and class of machine.
 """
 
 import contextlib
@@ -25,26 +25,26 @@ from runners.storage.schema import read_record
 from runners.storage.step_folder import write_json
 
 _FORM = tomllib.loads(Path(__file__).with_name("history.toml").read_text(encoding="utf-8"))
-#: The query whose rows `lab runs` lists.
+#: The SQL query whose rows `lab runs` lists.
 RUN_LIST: str = _FORM["queries"]["runs"]
-#: The number of latest runs with which a sentinel is compared; with all, the cost would grow with their square.
+#: How many latest runs a sentinel is compared with; if it were all, cost would grow with the square of their number.
 COMPARED_SENTINELS = 60
-_OWNERS = "_owners"  # suffix of tables: the step of each Parquet file
-_ARCHIVED = "_archived"  # suffix of tables: rows of archived runs
-#: Frames and generators' consoles become views: the frames in NEEDED at once, others when a query names them.
+_OWNERS = "_owners"  # suffix of tables that name the step of each Parquet file
+_ARCHIVED = "_archived"  # suffix of tables with the rows of archived runs
+#: Names of views: frames and generators' consoles. Those in NEEDED are made at once, others when a query names them.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs as DuckDB views. `unreadable`: a message for each run left out; `steps`: each step's run name and folder."""
+    """Runs as DuckDB views. `unreadable`: messages on runs left out; `steps`: (name of the run, folder of the step)."""
 
     connection: duckdb.DuckDBPyConnection
     unreadable: tuple[str, ...]
     steps: tuple[tuple[str, StepFolder], ...] = ()
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return the result of one SQL statement over the views. Raises PlanError with DuckDB's message."""
+        """Return the result of an SQL statement over the views. Raises PlanError with DuckDB's message if it fails."""
         try:
             if not sql.strip(" \t\r\n;"):
                 raise duckdb.InvalidInputException("no question was asked")
@@ -67,12 +67,12 @@ class History:
 
 
 def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
-    """Return the history of every run folder below `roots`."""
+    """Return the history of all run folders below `roots`."""
     return history_of(folder for root in roots for folder in runs(root))
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders without the runs named in `seen`; names of the others are added to `seen`."""
+    """Return the history of run folders without the runs named in `seen`; the other runs' names are added to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -105,9 +105,9 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the sentinel's p50 (us) in the latest other runs, and in reference runs, on this run's class of machine.
+    """Return the sentinel's p50 (us) in the latest other runs and in the reference runs, in the order of their start.
 
-    Runs are in order of their start. Only runs with the same kind of sentinel (the lab's own server or not) count.
+    Only runs on the same class of machine and with the same kind of sentinel (on the lab's server or not) count.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -124,14 +124,14 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return a run's class of machine, whether its sentinel is the lab's own server, and its generator."""
+    """Return a run's class of machine, whether its sentinel loads the lab's server, and the sentinel's generator."""
     generator = (manifest.get("sentinel") or {}).get("generator") or (manifest.get("parameters") or {}).get("generator")
     ours = "server_sources" in (manifest.get("tools") or {})
     return machine_class(manifest.get("machine") or {}), ours, generator or "truepace"
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return a machine's class: processor, cores, memory, virtual or not. Figures compare within one class only."""
+    """Return a machine's class: processor, cores, memory, virtual or not. Figures are compared only within a class."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"
@@ -159,7 +159,7 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create the view of one frame of all steps, over Parquet files that a query reads and rows of archives."""
+    """Create the view of one frame of all steps: rows from Parquet files, read by each query, and from archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:
@@ -196,9 +196,9 @@ PARTITIONS = ("experiment", "machine_class")
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[str, ...]]:
-    """Write the figures of all runs below `roots` to `output`. Raises PlanError if anything but a data set is there.
+    """Write the figures of all runs below `roots` to a data set at `output`, in place of an earlier data set there.
 
-    Returns the numbers of runs and of figures that were written, and a message for each run that was left out.
+    Returns the numbers of runs and figures, messages on runs left out. Raises PlanError if anything else is there.
     """
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
@@ -207,7 +207,7 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[
     new.mkdir(parents=True)
     figures, unreadable, seen = 0, list[str](), set[str]()
     folders = (folder for root in roots for folder in runs(root))
-    while batch := list(itertools.islice(folders, BATCH)):  # so that memory does not grow with their number
+    while batch := list(itertools.islice(folders, BATCH)):  # so that memory does not grow with the number of runs
         history = history_of(batch, seen=seen)
         figures += append(history, new)
         unreadable += history.unreadable
@@ -232,7 +232,7 @@ def _quoted(path: Path | str) -> str:
 
 
 def open_dataset(folder: Path) -> History:
-    """Return a history with the data set in `folder` as view `measurements`. Raises PlanError for another folder."""
+    """Return a history with the data set in `folder` as view `measurements`. Raises PlanError if it is no data set."""
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

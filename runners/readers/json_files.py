@@ -1,4 +1,4 @@
-"""Readers of the JSON that load tools write: one object for a whole run, or one object a line.
+"""Readers of the JSON that load tools write: one object for a whole run, or one object per line (per request).
 
 Most tools' objects are described in load_tools.toml (see `JsonSummary`); the others have a function here.
 """
@@ -21,7 +21,7 @@ _IN_FLIGHT = "aborted due to deadline"  # oha's requests in flight at the end
 
 
 def read_json(text: str) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the outputs in a load tool's JSON, or a problem if the JSON is damaged; None for any other text."""
+    """Return the outputs in a load tool's JSON, or a Problem if that JSON is damaged; None for any other text."""
     text = text.lstrip("\ufeff")
     by_line = next((read for mark, read in _BY_LINE if mark.match(text[:PEEK].lstrip())), None)
     try:
@@ -52,7 +52,7 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts at a path by name: '' for a single number; for `prefix*`, the names without the prefix."""
+    """Return the counts at a path by name; a single number has the name ''; at `prefix*`, names lose the prefix."""
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], part(content, folder)
@@ -64,7 +64,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return each figure in `texts` (see `JsonSummary`), the scaled sum of its terms; None if the first is missing."""
+    """Return by name each figure in `texts` (see `JsonSummary`): the sum of its terms, None if the first is missing."""
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))
@@ -84,7 +84,7 @@ def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in a tool's JSON object, if it gives percentiles or a number of requests."""
+    """Yield the output in a tool's JSON object, if the object gives percentiles or a number of requests."""
     values = _figures(content, summary.figures, lambda name: summary.unit_us if name.endswith("_us") else 1.0)
     rows, statuses = _percentiles(content, summary), _counts(content, summary.statuses)
     lost = sum(known for why, known in _counts(content, summary.lost).items() if why != _IN_FLIGHT)
@@ -107,7 +107,7 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in truepace's report, with its response times, or in a closed loop with its service times."""
+    """Yield the output in truepace's report, with response times; of a closed loop, with service times."""
     closed, latencies = content.get("mode") == "closed", part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {
@@ -131,18 +131,18 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in k6's `--summary-export` or handleSummary data, with the percentiles that these have."""
+    """Yield the output in the file of k6's `--summary-export` or in the data of k6's handleSummary."""
     metrics = {name: part(metric, "values") or metric for name, metric in part(content, "metrics").items()}
     started, dropped = (count(at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
     for run in _read("k6", TOOLS["k6"].json[0], metrics) if part(metrics, "http_req_duration") else ():
-        if dropped and started and run.requests_per_s:  # dropped iterations were due too
+        if dropped and started and run.requests_per_s:  # dropped iterations belong to the offered rate
             command = command_of("k6", run.requests_per_s * (1 + dropped / started))
             run = replace(run, command=command)
         yield replace(run, extra=(f"dropped_iterations: {dropped}",) if dropped else ())
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in nighthawk's JSON, from its result `global` over all workers; durations are texts (`0.5s`)."""
+    """Yield the output in nighthawk's JSON: its result `global`, of all workers; durations are texts (`0.5s`)."""
     results = _list(content.get("results"))
     whole: Json = next((result for result in results if result.get("name") == "global"), {})
     statistics = _list(whole.get("statistics"))
@@ -171,14 +171,14 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
-    """Yield the outputs in k6's `--out json`; its lines, a sample each, are read like the rows of k6's `--out csv`."""
+    """Yield the outputs in k6's `--out json`, whose lines have one sample each, as the rows of k6's `--out csv`."""
     points = ((line.get("metric"), part(line, "data")) for line in lines)
     return K6.read(
         {**part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points
     )
 
 
-#: Keys by which an object is recognised, and its reader; the first row with all keys and an output counts.
+#: Keys that an object must have, and its reader; the first row counts whose keys are there and that yields an output.
 _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
     (("schema", "latency_us"), _truepace),
     *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),

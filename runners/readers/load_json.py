@@ -1,4 +1,4 @@
-"""Reader of the JSON report of the load generator or of its reference clients; latencies are in microseconds."""
+"""Reader of the JSON report of our generator, truepace, or of its reference clients; latencies are in microseconds."""
 
 import json
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from runners.readers.figures import at, count, number, part
 from runners.readers.run import frame
 from runners.storage.step_folder import FORMER_NAME
 
-#: Schemas of the reports of our generator and of the reference clients, which write some of the fields.
+#: Schemas of reports: of our generator, and of the reference clients, whose reports have only some of the fields.
 SCHEMAS = tuple(f"{name}{of}/1" for name in ("truepace", FORMER_NAME) for of in ("", "-reference"))
 KINDS = ("response", "service")
 INTERVAL_NAMES = {name: name.replace("_9", "9") for name in ("p50_us", "p90_us", "p99_us", "p99_9_us", "max_us")}
 
 
 def read_load_json(path: Path) -> "LoadReport":
-    """Return the report in a generator's file. Raises ReadError if it is no JSON or has an unknown schema."""
+    """Return the report in a generator's file. Raises ReadError if the file is no JSON or has an unknown schema."""
     remedy = "run the step again; the console output may still be read"
     text = text_of(path, remedy)
     try:
@@ -38,7 +38,7 @@ def read_load_json(path: Path) -> "LoadReport":
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """The content of a generator's report; a key that it lacks is a missing value in the frames."""
+    """A generator's report; where it lacks a key, frames have a missing value."""
 
     document: dict[str, Any]
 
@@ -74,7 +74,7 @@ class LoadReport:
         return frame("summary", [row])
 
     def failures_frame(self) -> pd.DataFrame:
-        """Return the `failures` frame, a row for each cause; empty without failures or if no cause was reported."""
+        """Return the `failures` frame, a row for each cause of failures; empty if the report has none."""
         return frame("failures", self.document.get("failures") or ())
 
     def targets_frame(self) -> pd.DataFrame:
@@ -105,7 +105,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame as the generator computed it; the bounds, which need the log, are NaN."""
+        """Return the `percentiles` frame with the generator's values; bounds need the HdrHistogram log and are NaN."""
         rows = (
             {
                 "kind": kind,

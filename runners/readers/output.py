@@ -1,4 +1,4 @@
-"""One output of a load tool, its place, and the facts on it in an index or in a step's record."""
+"""One output of a load tool, its place, and the facts on it that an index or a step's record gives."""
 
 import shlex
 import tomllib
@@ -24,7 +24,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The facts on a file of outputs, from its folder's index (see data/published/index.toml) or its step's record."""
+    """The facts on a file of outputs, from the folder's index (see data/published/index.toml) or the step's record."""
 
     report: str = ""
     command: str = ""
@@ -44,9 +44,9 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a load tool. `report`: what it printed; properties add facts from command, index and text above.
+    """One output of a load tool. `report`: the printed figures; properties add facts of command, index and text above.
 
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, up to the output before.
+    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, to the previous output.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class Output:
 
     @property
     def label(self) -> str:
-        """The operation's name, else e.g. `column 2 of 3` in a table or file of several outputs, else empty."""
+        """The operation's name, else the place in a table or file of several outputs (`column 2 of 3`), else empty."""
         return self.report.operation or (
             f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
         )
@@ -86,13 +86,13 @@ class Output:
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate from command line, index, text above or file name, the first that gives one; else None."""
+        """The offered rate from the first of command line, index, text above and file name that gives one, or None."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
         return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
     @property
     def offered_by(self) -> str:
-        """The source of the offered rate in words; empty without a rate."""
+        """The source of the offered rate, in words; empty if no source gives a rate."""
         command = self._asked
         if command.rate_rps:
             return f"-R {command.rate_rps:g}" if is_like_wrk(command.tool) else f"as {command.tool} says"
@@ -117,7 +117,7 @@ class Output:
 
     @property
     def script(self) -> str:
-        """The name of the generator's script, or of the script that called the generator; empty if both are unknown."""
+        """The name of the generator's script, else of the script that called the generator, else an empty text."""
         if self._asked.script:
             return Path(self._asked.script).name
         call = self.entry.call or (self.stated.words if self.stated else "")
@@ -125,13 +125,13 @@ class Output:
 
     @property
     def group(self) -> str:
-        """The name of the report in the index, else of the file; rules compare only outputs of one group."""
+        """The report's name in the index, else the file's path; the audit compares only outputs of one group."""
         return self.entry.report or str(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class FileOutputs:
-    """A file, its outputs in order, and the parts that could not be read."""
+    """A file, its outputs in order, and its parts that could not be read."""
 
     path: Path
     outputs: tuple[Output, ...]
@@ -139,7 +139,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return the facts on a file of outputs (an empty entry if none are known), and the problem if reading failed."""
+    """Return the facts on a file of outputs (empty if none are known), and a Problem if they could not be read."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):
@@ -181,6 +181,6 @@ def _of_step(step: StepFolder) -> tuple[Entry, Problem | None]:
         return _NO_ENTRY, Problem(0, f"{error.thing}: {error.cause}")
     words = list(record.generator.command)
     begin = next((index for index, word in enumerate(words) if Path(word).name in TOOLS), 0)
-    command = shlex.join(words[begin:])  # not what pins it to a core
+    command = shlex.join(words[begin:])  # without the words that pin it to a core
     rates_rps = () if record.offered_rps is None else (record.offered_rps,)
     return Entry(step.path.parent.parent.name, command, tool=record.generator.tool, rates_rps=rates_rps), None

@@ -1,4 +1,4 @@
-"""Every output of a load tool in a file, with the command and the offered rate that the text around it gives."""
+"""All outputs of load tools in a file, each with the command and the offered rate that the text above it gives."""
 
 import math
 import re
@@ -20,18 +20,18 @@ from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean
 from runners.storage.run_folder import console_step
 
 BELOW_LINES, LEAST_PERCENTILES = 15, 2
-IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # busy share of connections: below IDLE wrk2; BUSY to QUEUED wrk
+IDLE, BUSY, QUEUED = 0.5, 0.75, 1.3  # rate * mean latency / connections: below IDLE wrk2, BUSY to QUEUED wrk
 HELD = 0.02  # share by which an achieved rate may differ from the offered one
 #: A percentile as a script of wrk prints it: `99,98168`, `p90: 12.1 ms`, `99%,1061`.
 _PERCENTILE = re.compile(
     r"(?i)^\s*(?:latency )?(?:p\s?)?(?:50|75|9\d)(?:\.\d+)?(?:\s?%|th)?(?: percentile)?\s*[,:=|\t]\s*\d"
 )
-Placed = tuple[int, ConsoleReport]  # index of its first line in the document
+Placed = tuple[int, ConsoleReport]  # the index of an output's first line in the document, and the output
 
 
 def find_outputs(path: Path) -> FileOutputs:
-    """Return every output in a file. Never raises; what can't be read is among the problems."""
-    step = console_step(path)  # that of an archived step is named as if it lay in a folder of its own
+    """Return every output in a file. Never raises; parts that can't be read are among the problems."""
+    step = console_step(path)  # the console of an archived step has a path as if the step had a folder
     text = step.console_text() or "" if step and step.archived else None
     file = outputs_of(read_document(path) if text is None else Document(text, path))
     entry, problem = index_entry(path)
@@ -46,7 +46,7 @@ def find_in(path: Path) -> Iterator[FileOutputs]:
 
 
 def outputs_of(document: Document) -> FileOutputs:
-    """Return every output of a document; what can't be read is among the problems."""
+    """Return every output of a document; parts that can't be read are among the problems."""
     content = read_tool_file(document)
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
@@ -67,7 +67,7 @@ def outputs_of(document: Document) -> FileOutputs:
     placed.sort(key=lambda at: (at[0], at[1].column))
     outputs = tuple(_outputs(document, placed, where)) if placed else ()
     known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
-    if len(known) == 1:  # a document that names one of the two is taken to have used that one alone
+    if len(known) == 1:  # if only one of the two is known in a document, other outputs are taken to be of it too
         (tool,) = known
         outputs = tuple(
             replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs
@@ -99,16 +99,16 @@ def _outputs(
 
 
 def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
-    """Yield the outputs in a file that a load tool wrote for other programs, which has no text around them."""
+    """Yield the outputs in a file that a load tool wrote for other programs; such a file has no text around outputs."""
     for index, report in enumerate(reports):
         placed = replace(report, column=index, columns=len(reports))
         yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing(report, is_file=True))
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate in the text above or the file's name; None if the output has a rate or contradicts it."""
+    """Return the offered rate in the text above or the file's name; None if the output names one or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
-        return None  # other tools offer no rate, or say theirs, or change it during the run
+        return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
     achieved, columns = report.requests_per_s, report.columns
     by_text = context.stated(above, columns, duration_s, None if columns > 1 else achieved, trail)
@@ -117,7 +117,7 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
     named, largest, run_s = context.named(path, achieved, report.url), report.max_us, duration_s or report.elapsed_s
     if named and achieved is not None and largest is not None and run_s:
         lost = 1 - achieved / named.rates_rps[0]
-        return None if lost > HELD and largest / 1e6 < 0.5 * lost * run_s else named  # it fell short, and none waited
+        return None if lost > HELD and largest / 1e6 < 0.5 * lost * run_s else named  # a shortfall without a queue
     return named
 
 
@@ -134,7 +134,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     if report.tool is not None or rate is None or mean is None or not math.isfinite(mean):
         return report.tool
     if per_thread and per_thread.mean is not None and math.isnan(per_thread.mean):
-        return WRK2  # whose calibration was not over
+        return WRK2  # its calibration had not ended
     if stated and abs(rate / stated.rates_rps[0] - 1) <= HELD:
         return WRK2
     if report.command and report.command.tool == WRK and not report.rate_rps:
@@ -149,9 +149,9 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output; unless the output is a table, threads and connections must agree.
+    """Return the nearest command above an output: above a table any, else one with its threads and connections.
 
-    Above a heading, only a command of wrk counts: one without a rate and with the output's duration.
+    If a heading is in between, only a command of wrk counts: one without a rate and with the output's duration.
     """
     asked, table, under = (report.threads, report.connections), report.columns > 1, True
     if not table and (None in asked or not is_like_wrk(report.tool)):

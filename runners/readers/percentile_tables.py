@@ -1,4 +1,4 @@
-"""Reader of percentile tables that people made from outputs: `99.000%  5.99ms  ->  4.37ms`, or in Markdown."""
+"""Reader of tables of percentiles that people made from outputs: rows `99.000%  5.99ms  ->  4.37ms`, or Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row: its percentile as printed and as a level (0..1), and one time in microseconds for each column."""
+    """A row of a table: its percentile, as printed and as a level (0..1), and the time (us) in each column."""
 
     line: Line
     name: str
@@ -35,9 +35,9 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return each column as an output, all lines with those of tables emptied, and problems.
+    """Return an output for each column of each table, all lines (those of tables emptied), and problems with tables.
 
-    An output has only percentiles, and comes with the index of its table's first line.
+    An output has only percentiles, and is paired with the index of its table's first line.
     """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
@@ -67,7 +67,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of a table from line `start` on, as long as their levels ascend; empty without a table there."""
+    """Return the rows of a table from line `start` on, while levels ascend; empty if no table begins there."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text

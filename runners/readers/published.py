@@ -1,4 +1,4 @@
-"""The published figures: the raw console output of the reports under data/published/, parsed when it is asked for."""
+"""The published figures: the raw console outputs of the reports under data/published/, parsed on demand."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -15,15 +15,15 @@ ROOT = SHARED / "data" / "published"
 
 
 def published_names(report: str = "*") -> list[str]:
-    """Return the names of the published files, of one report or of all, e.g. `report-1/put`."""
+    """Return the names of the published files (e.g. `report-1/put`) of one report, by default of all reports."""
     return sorted(path.relative_to(ROOT).with_suffix("").as_posix() for path in ROOT.glob(f"{report}/*.txt"))
 
 
 @cache
 def published_outputs(name: str) -> tuple[Output, ...]:
-    """Return the outputs of a published file; `NAME@20000` selects its outputs at that offered rate.
+    """Return the outputs of a published file; `NAME@20000` selects the outputs at an offered rate of 20000/s.
 
-    Raises ReadError, which lists the names, for an unknown name.
+    Raises ReadError, which lists the known names, if no file has the name.
     """
     name, _, rate_rps = name.partition("@")
     path = ROOT / f"{name}.txt"
@@ -34,13 +34,13 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the names of a report's outputs in files with `part` in their name; `name@rate` if a file has several."""
+    """Return the names of a report's outputs in files whose name contains `part`; `name@rate` if a file has several."""
     outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output under a name; the index gives a missing command. Raises ReadError for none or several."""
+    """Return the only output of this name; the index gives a missing command. Raises ReadError for none or several."""
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -54,12 +54,12 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate in rps) of each output with a known rate; `treatment`: only that setting's outputs."""
+    """Return (name, offered rate in rps) of each output with a known rate; `treatment`: only outputs of one setting."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))
 
 
 def published_of(report: str) -> dict[str, ConsoleReport]:
-    """Return by name the outputs of those files of a report that hold one output, e.g. `published_of("report-1")`."""
+    """Return, by name, the outputs in a report's files that have only one output, e.g. `published_of("report-1")`."""
     return {name: published(name) for name in published_names(report) if len(published_outputs(name)) == 1}

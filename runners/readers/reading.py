@@ -1,6 +1,6 @@
 """Reader of a run folder as a `Run`: every frame of every step, from raw files or from stored frames.
 
-A raw file that is missing or broken costs only the frames that need it; `Step.unreadable` names it and the cause.
+If a raw file is missing or broken, only the frames that need it are lost; `Step.unreadable` names file and cause.
 """
 
 import math
@@ -33,7 +33,7 @@ from runners.storage.run_folder import RunFolder, StepFolder, StoreError
 from runners.storage.schema import Ended, StepRecord, read_record, to_document
 
 REFERENCES = ("blocking", "epoll")  # clients that print their JSON on the console
-#: The frames that a generator's JSON and its log of intervals give; a frame of both is taken from the log.
+#: The frames that a generator's JSON gives, and those of its HdrHistogram log; a frame in both is taken from the log.
 OF_LOAD = ("summary", "status", "targets", "spectrum", "percentiles", "intervals", "lateness", "failures")
 OF_LOG = ("percentiles", "spectrum", "intervals", "histograms", "slices")
 _UNREADABLE = "unreadable"
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Return a run; a broken step is in it and is marked as unreadable. Raises StoreError for a broken manifest."""
+    """Return a run. Steps with a broken record are marked unreadable; a broken manifest or run frame: StoreError."""
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()
@@ -52,7 +52,7 @@ def read_run(folder: RunFolder) -> Run:
 
 
 def read_step(folder: StepFolder) -> Step:
-    """Return a step, from its stored frames if all are there, else from its raw files."""
+    """Return a step, with its stored frames if all are there, else with frames that are read from its raw files."""
     unreadable: list[str] = []
     try:
         record = read_record(folder)
@@ -65,27 +65,27 @@ def read_step(folder: StepFolder) -> Step:
 
 
 def store_frames(step: Step) -> None:
-    """Write a step's frames into its folder, as Parquet."""
+    """Write a step's frames into the step's folder, as Parquet files."""
     step.folder.write_frames({**step.frames, _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str")})
 
 
-#: Roles of loads that prepare others, or whose latencies nobody quotes.
+#: Roles of loads that prepare other loads, or whose latencies nobody quotes.
 _PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentinel")
-#: Kinds of activity that an archive keeps of a step without its latencies.
+#: The only kinds of activity that an archive keeps of a step whose latencies over time it does not keep.
 _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: not those of rate sweeps, preparing or profiled loads."""
+    """Return whether an archive keeps a step's histograms: not of rate sweeps, of preparing or of profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Values are rounded to what is above noise: times of requests to three digits, activity to hundredths of a
-    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor
-    are their service times where the generator kept up: there the response times are quoted.
+    Values are rounded to the digits above noise: times of requests to three digits, activity to hundredths of a
+    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor,
+    if the step is valid, are requests' service times: reports quote their response times.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {
@@ -113,18 +113,18 @@ def _three_digits(times_us: "pd.Series[float]") -> "pd.Series[float]":
     """Return times rounded to three significant digits; zero and NaN stay."""
     known = times_us.where(times_us > 0)
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)
-    # rounded again, for the product may miss the nearest decimal number by a bit
+    # rounded again: the product may differ from the nearest decimal number in the last bit
     return ((known / unit).round() * unit).round(3).fillna(times_us)
 
 
-_TENTHS, _TOGETHER = 10, 2  # tenths in a second, and parts of a tenth
+_TENTHS, _TOGETHER = 10, 2  # tenths in a second, and in a tenth parts whose requests get one start
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests with the start of the first request in their twentieth of a second, sorted by start and server.
+    """Return requests sorted by start and server, each with the first start in its twentieth of a second as its start.
 
-    The last request keeps its start. So does a request that started and ended in different tenths of a second: the
-    analysis uses the tenth in which a response came, and blocks of the log's length.
+    The last request keeps its own start, and so does a request that started and ended in different tenths of a second:
+    the analysis needs the length of the log, and the tenth in which a response came.
     """
     at_s, completed = requests["t_s"], requests["fate"] == "completed"
     came_s = at_s + requests["response_us"].where(completed, 0.0) / 1e6
@@ -138,8 +138,8 @@ def together(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Return `intervals` with the errors and completed requests of the same second and kind in `reported`, else NaN."""
-    # a second has few rows: pandas would take ten milliseconds to join them
+    """Return `intervals`; errors and completed requests are those of the same second and kind in `reported`, or NaN."""
+    # without pandas' join, which would take ten milliseconds for these few rows
     columns = ("t_s", "kind", "errors", "completed")
     counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
     seconds = zip(intervals["t_s"], intervals["kind"], strict=True)
@@ -156,7 +156,7 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
         except Exception as error:  # pyarrow has many errors for one cause: this is no Parquet file
             unreadable.append(f"{folder.frame(name).name}: {error}; read again from the raw files")
             return None
-        # kept by an earlier lab, without its raw files: what it did not store is not known
+        # stored by an earlier version of the lab, and without raw files: frames or columns that it lacked are unknown
         unknown = folder.archived or (folder.frame("summary").exists() and not folder.load_json.exists())
         if content is None and (name in empty or unknown):
             content = frame(name)
@@ -172,7 +172,7 @@ def _stored(folder: StepFolder, unreadable: list[str]) -> dict[str, pd.DataFrame
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """The reader of one step's raw files, which adds to `unreadable` what can't be read."""
+    """The reader of one step's raw files; for each file that can't be read it adds a message to `unreadable`."""
 
     folder: StepFolder
     record: StepRecord
@@ -204,7 +204,7 @@ class _Reader:
         return complete(frames | self._profile(frames.get("samples")))
 
     def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return the frames of what happened during the load; a step may have none of them."""
+        """Return the frames on events during the load (pauses, stalls, requests …); a step may have none of them."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
@@ -220,7 +220,7 @@ class _Reader:
         return frames | ({"successions": successions(frames["requests"])} if "requests" in frames else {})
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
-        """Return the `rate_steps` frame of a rate sweep, from its requests and the stall witness's log."""
+        """Return the `rate_steps` frame of a rate sweep, from its log of requests and the log of the stall witness."""
         assert self.record.sweep is not None, "only such a load is asked"
         watched = self.folder.stalls
         stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")
@@ -267,7 +267,7 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Return start (us) and length (s) of the recorded window; without load.json, of the load with its warm-up."""
+        """Return start (us) and length (s) of the recorded window, or of the whole load if there is no load.json."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
         elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan

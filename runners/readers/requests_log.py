@@ -37,8 +37,8 @@ class RequestsLog:
     """A log of requests, without a last block that was cut short.
 
     `frame`: one row per request, by intended start, with `slot`, `t_s` (intended start in the window), `target`,
-    `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing without a
-    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (how late it left), bytes, `status` and `fate`.
+    `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing if it has no
+    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (send delay), bytes, `status` and `fate`.
     """
 
     frame: pd.DataFrame
@@ -46,7 +46,7 @@ class RequestsLog:
 
 
 def read_requests_log(path: Path) -> RequestsLog:
-    """Return a log. Raises ReadError for another file, an unknown block, or a target that the log does not describe."""
+    """Return a log. Raises ReadError for another file, an unknown block, or a target that is not in the description."""
     description, rows = _blocks(path)
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
@@ -55,7 +55,7 @@ def read_requests_log(path: Path) -> RequestsLog:
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the last description, and all rows of whole blocks."""
+    """Return the log's last description, and the rows of all whole blocks of requests."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -83,9 +83,9 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """Return the bytes of one log with the requests of several generators; their windows began at `start_unix_us`.
+    """Return the bytes of one log with the requests of several generators, whose windows all began at `start_unix_us`.
 
-    Operations are numbered anew over all logs. Raises ReadError as `read_requests_log` does.
+    Tags, numbers that stand for operations, are renumbered. Raises ReadError as `read_requests_log` does.
     """
     tags: list[str] = []
     merged, description = [], dict[str, Any]()
@@ -108,12 +108,12 @@ def requests_frame(path: Path) -> pd.DataFrame:
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
 
-BLOCKS = 40  # most blocks of time in a log of requests
-LEAST_BLOCK_S = 0.25  # longer than a burst of stalls
+BLOCKS = 40  # most blocks of time that a log of requests is cut into
+LEAST_BLOCK_S = 0.25  # a block of time is longer than a burst of stalls
 
 
 def successions(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the `successions` frame of a `requests` frame: service p50 by server and server asked before."""
+    """Return the `successions` frame of a `requests` frame: service p50 by server and by the previous one's server."""
     known = requests[(requests["fate"] == "completed") & requests["predecessor"].notna()]
     medians = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5)
     table = medians.reset_index().itertuples(index=False)
@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return each request's block of time by its intended start (s), and the number of blocks, 0 for a short log."""
+    """Return the index of the block of time of each intended start (s), and the number of blocks, 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -155,13 +155,13 @@ def _frame(rows: Any, targets: tuple[str, ...], tags: list[str]) -> pd.DataFrame
 #: A response up to this long after its step's end still counts in the achieved rate.
 GRACE_S = 0.01
 LEVELS = {0.5: "p50_us", 0.9: "p90_us", 0.99: "p99_us", 0.999: "p999_us"}
-_REFUSED = 400  # from this status on
+_REFUSED = 400  # the lowest HTTP status that counts as an error
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
     """Return the `rate_steps` frame, a row per step of a sweep, from `requests` (see RequestsLog) and a `stalls` frame.
 
-    The rests between the steps are left out. A request without a response counts with an infinite response time.
+    The rests between the steps are left out. A request without a response has an infinite response time.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -198,22 +198,22 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of requests whose response came before their step's end, or at most GRACE_S after it."""
+    """Return the share of requests whose response came by `end_s`, the end of their step, or GRACE_S later."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 
 def least_of(column: str) -> str:
-    """Return the name of a percentile column's lower bound, e.g. `p99_least_us` for `p99_us`."""
+    """Return the name of the column with a percentile's lower bound, e.g. `p99_least_us` for `p99_us`."""
     return column.replace("_us", "_least_us")
 
 
 def least_response_us(requests: pd.DataFrame) -> Any:
     """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
-    `requests`: see RequestsLog. Lateness delays a request that is served in order by at most the longest lateness so
-    far in its busy period, which is subtracted (D. Lindley, 1952, *The theory of queues with a single server*,
-    Mathematical Proceedings of the Cambridge Philosophical Society 48). A request without a response took at least
-    what it had waited.
+    `requests`: see RequestsLog. If requests are served in order, the generator's lateness delays each by at most the
+    longest lateness so far in its busy period (time without an idle server), which is subtracted (D. Lindley, 1952,
+    *The theory of queues with a single server*, Mathematical Proceedings of the Cambridge Philosophical Society 48).
+    The response time of a request without a response is the time that it had waited.
     """
     # rounded to whole nanoseconds, so that requests sent together stay in order
     sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)

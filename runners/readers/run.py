@@ -1,4 +1,4 @@
-"""A run as it was read from its folder: steps with records and frames; frames.toml lists the frames' columns."""
+"""A run as read from its folder: a Run has Steps, a Step has a record and frames; frames.toml lists their columns."""
 
 import functools
 import tomllib
@@ -17,10 +17,10 @@ from runners.storage.schema import StepRecord
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Step:
-    """One measured step: its record, how it ended, and its frames. It equals only itself.
+    """One measured step: its record (step.json) and its frames. It equals only itself.
 
-    `frames` has every frame of frames.toml, which says what columns mean; a frame may be empty. `record` is step.json.
-    `unreadable`: a message for each raw file that could not be read.
+    `frames` has every frame that frames.toml lists with the meaning of its columns; a frame may be empty. `unreadable`:
+    a message for each raw file that could not be read.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Step:
 
     @property
     def label(self) -> str:
-        """The step's name as a reader knows it, e.g. "RocksDB PUT"."""
+        """The step's name in reports, e.g. "RocksDB PUT"."""
         return self.record.label or self.name
 
     @property
     def subject(self) -> str:
-        """The measured server's name in reports: its treatment, else its engine."""
+        """The measured server's name in reports: the name of its treatment, else of its engine."""
         return self.record.treatment or self.record.engine
 
     @property
@@ -57,7 +57,7 @@ class Step:
 
     @property
     def profiled(self) -> tuple[str, ...]:
-        """Events that were profiled during the step; empty for a clean measurement."""
+        """Events (cpu, alloc, lock) that were profiled during the step; empty if no profiler ran."""
         return self.record.profiled
 
 
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
-    """Decorate a function of a step so that its result is computed once and kept as long as the step."""
+    """Decorate a function of a step: its result is computed once per step, and cached as long as the step exists."""
     results: WeakKeyDictionary[Step, T] = WeakKeyDictionary()
 
     @functools.wraps(work)
@@ -81,8 +81,8 @@ def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
 class Run:
     """A whole run: its manifest, and its complete steps in the order in which they started. It equals only itself.
 
-    `frames`: frames of the whole run rather than of a step, by name; most experiments have none (the history has some).
-    `unfinished` names steps that were begun and never completed: the run was interrupted there.
+    `frames`: frames about the whole run rather than a step, by name; most experiments have none (the history has some).
+    `unfinished`: names of steps that were begun and never completed, because the run was interrupted.
     """
 
     folder: RunFolder
@@ -125,13 +125,13 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """Return rows as the frame `name`, with its columns in frames.toml; a value that a row lacks is missing, not 0."""
+    """Return rows as the frame `name`, with the columns in frames.toml; a value that a row lacks is missing, not 0."""
     listed = list(rows)
     return _typed(name, listed) if listed else _empty(name).copy(deep=False)
 
 
 def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
-    # each column in its type at once: DataFrame(rows).astype(columns) makes each twice; numpy takes None for NaN too
+    # each column has its type at once, where DataFrame(rows).astype(columns) makes it twice; numpy makes NaN of None
     columns = {at: [row.get(at) for row in rows] for at in COLUMNS[name]}
     kinds: dict[str, Any] = COLUMNS[name]
     return pd.DataFrame({
@@ -147,5 +147,5 @@ def _empty(name: str) -> pd.DataFrame:
 
 
 def complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return `frames` with an empty frame for each name that is missing."""
+    """Return `frames`, with an empty frame for each name in frames.toml that is missing."""
     return {name: frames[name] if name in frames else frame(name) for name in COLUMNS}

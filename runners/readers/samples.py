@@ -1,6 +1,6 @@
-"""Recorded latencies as counts by value, with percentiles as HdrHistogram defines them and their 95 % bounds.
+"""Recorded latencies as counts by value; their percentiles, as HdrHistogram defines them, with 95 % bounds.
 
-Histograms are merged before a percentile is taken. The bounds are those of independent samples.
+Histograms are merged before a percentile is taken. The bounds hold for independent samples.
 """
 
 import math
@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
     """Return the 1-based ranks whose samples bound the true percentile (0..1); None on a side with too few samples.
 
-    The number of samples below the true percentile is binomial (H. A. David and H. N. Nagaraja, *Order Statistics*,
-    3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
+    The number of samples below the true percentile has a binomial distribution (H. A. David and H. N. Nagaraja, *Order
+    Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
     """
     if not count or not 0 < percentile < 1:
         return None, None
@@ -40,7 +40,7 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
 
 @dataclass(frozen=True)
 class Samples:
-    """Latency samples as counts by value. `values_us` ascends and has the highest value of each histogram bucket."""
+    """Latency samples as counts by value. `values_us`, ascending, has the highest value of each histogram bucket."""
 
     values_us: Floats
     counts: Integers
@@ -56,7 +56,7 @@ class Samples:
 
     @cached_property
     def cumulated(self) -> Integers:
-        """The number of samples at or below each value; shape of `values_us`."""
+        """The number of samples at or below each value of `values_us`."""
         return np.cumsum(self.counts)
 
     @property
@@ -80,8 +80,8 @@ class Samples:
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
         """Return the `percentiles` frame (see frames.toml) of one kind of latency.
 
-        `waiting`: the times that requests without a response had waited (right-censored). They count as samples; a
-        percentile that would differ if they were infinite is marked `at_least`.
+        `waiting`: the times that requests without a response had waited. They count as samples, but are only lower
+        bounds (right-censored); a percentile that would be higher if they were infinite is marked `at_least`.
         """
         every = self.merge([self, waiting]) if waiting is not None else self
         rows = []
@@ -98,7 +98,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` frame of one kind of latency, at the levels of HdrHistogram's percentile iterator."""
+        """Return the `spectrum` frame of one kind of latency; its levels are those of HdrHistogram's iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:

@@ -1,7 +1,7 @@
 """Stacks of a profile, and the share of each category and frame with 95 % intervals by batch means.
 
-Categories: categories.toml. Intervals are Wilson's on an *effective* number of samples (E. L. Korn and B. I.
-Graubard, 1998, Survey Methodology 24), for samples come in bursts.
+Categories: categories.toml. Intervals are Wilson's with the effective sample size as the number of samples (E. L. Korn
+and B. I. Graubard, 1998, Survey Methodology 24), because samples come in bursts and so are not independent.
 """
 
 import math
@@ -34,7 +34,7 @@ _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
 def plain(name: str) -> str:
-    """Return a frame's name without async-profiler's suffix for its type, such as `_[j]` of a compiled one."""
+    """Return a frame's name without async-profiler's suffix for the frame's type, such as `_[j]` if it is compiled."""
     return _SUFFIX.sub("", name)
 
 
@@ -49,13 +49,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """Ordered rules that give a stack its category; frames' categories are cached, for stacks share most frames."""
+    """Ordered rules that give a stack a category. Frames' categories are cached, because stacks share most frames."""
 
     rules: tuple[Rule, ...]
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def _category(self, name: str, anywhere: bool) -> str | None:
-        """Return a frame's category by the rules that are `anywhere`, or by the others; None if no rule matches."""
+        """Return a frame's category by those rules whose `anywhere` has this value; None if none of them matches."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -63,7 +63,7 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with a rule."""
+        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with any."""
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)
@@ -75,7 +75,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @cache
 def classifier() -> Classifier:
-    """Return a classifier with the rules that come with the lab (categories.toml)."""
+    """Return a classifier with the lab's own rules (categories.toml)."""
     rules = (
         Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
         for entry in tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
@@ -84,7 +84,7 @@ def classifier() -> Classifier:
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
-    """Return a classifier that tries the rules of a server's description (`categories`) before those of the lab."""
+    """Return a classifier that tries the rules in a server's description (`categories`) before the lab's own rules."""
     if not server.categories:
         return classifier()
     own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
@@ -92,7 +92,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` frame of collapsed stacks of `event`. Raises ReadError for a bad line other than the last."""
+    """Return the `stacks` frame of a file of collapsed stacks. Raises ReadError for a bad line other than the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -108,9 +108,9 @@ UNIT_WEIGHT_EVENTS = ("cpu", "wall", "itimer", "ctimer")
 
 
 def wilson(share: float, samples: float) -> tuple[float, float]:
-    """Return Wilson's 95 % bounds of a proportion that is `share` in `samples` trials; NaN without trials.
+    """Return Wilson's 95 % bounds of a proportion, from the `share` in `samples` samples; NaN without samples.
 
-    E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's function takes whole numbers of trials.
+    E. B. Wilson, 1927, *Probable inference*, J. Am. Stat. Assoc. 22. scipy's function takes whole numbers of samples.
     """
     if samples <= 0 or math.isnan(share):
         return math.nan, math.nan
@@ -129,9 +129,9 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` frame of all events in a `stacks` frame; a category without samples has a row too.
+    """Return the `shares` frame: the share of each category, even of those without samples, in each event's stacks.
 
-    `recorded`: samples by event as the recording counted them. `timed`: the `samples` frame, for bounds by batches.
+    `recorded`: number of samples by event, from the recording. `timed`: the `samples` frame, for bounds by batch means.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -141,7 +141,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: for each frame the share of stacks that hold it, with bounds, and that end in it."""
+    """Return the `frames` frame: for each stack frame the share of stacks with it (with bounds), and with it on top."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -152,7 +152,7 @@ def frames_frame(
     return frame("frames", rows)
 
 
-Names = Callable[[list[str]], Iterable[str]]  # the names that a stack's frames (root first) count for
+Names = Callable[[list[str]], Iterable[str]]  # from a stack's frames, root first, to names that it counts for
 
 
 def _shares(
@@ -162,7 +162,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event and name: share of the weight, and 95 % bounds; also for `known` names at share 0."""
+    """Yield a row for each event and name: its share of the weight, with 95 % bounds; `known` names always have one."""
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
@@ -192,7 +192,7 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
-    """Return the `samples` frame of timed stacks. Raises ReadError for a bad line other than the last."""
+    """Return the `samples` frame of a file of timed stacks. Raises ReadError for a bad line other than the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     samples, weights = Counter[tuple[str, int, str]](), Counter[tuple[str, int, str]]()
@@ -222,14 +222,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weights in each batch of time: of all stacks (`whole`) and by stack. `samples`: number of samples."""
+    """One event's weight in each batch of time, of all stacks (`whole`) and by stack, and the number of samples."""
 
     whole: Floats
     by_stack: dict[str, Floats]
     samples: float
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return by name the weights in each batch of the stacks for which `names` gives it (`set`: the frames)."""
+        """Return by name the weight per batch of the stacks that count for the name (`names=set`: names of frames)."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):
@@ -237,7 +237,7 @@ class Batches:
         return parts
 
     def effective(self, part: Floats) -> float:
-        """Return the effective sample size of the share of `part` (weights by batch), at most `samples`.
+        """Return the effective sample size for the share of `part` (its weight in each batch), at most `samples`.
 
         The variance includes the covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
@@ -247,7 +247,7 @@ class Batches:
         return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of the share of `part`; it is never below the variance of independent samples."""
+        """Return the variance of the share of `part`; it is at least as large as for independent samples."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 
@@ -256,7 +256,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's batches from a `samples` frame; None if its samples span too little time or have no weight."""
+    """Return one event's batches from a `samples` frame; None if the samples span too little time or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batch_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
@@ -270,14 +270,14 @@ def batches(samples: pd.DataFrame, event: str) -> Batches | None:
 
 
 def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the batch of each sample by its time (s), and the number of batches."""
+    """Return the index of each sample's batch, by its time (s), and the number of batches."""
     length = float(at_s.max(initial=0.0)) + 1e-9
     count = min(BATCHES, int(length / SHORTEST_S))
     return np.minimum((at_s / length * count).astype(np.int64), count - 1), count
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the `samples` frame from the window's start on, with one row for each event, stack and batch of time."""
+    """Return a `samples` frame from the window's start on, summed to one row per event, stack and batch of time."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

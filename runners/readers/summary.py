@@ -1,7 +1,7 @@
-"""Parser of load tools' console summaries; their lines are patterns in load_tools.toml.
+"""Parser of load tools' console summaries, whose lines are described by patterns in load_tools.toml.
 
-A pattern names its figures in angle brackets, and the name says how the text is read: counts as whole numbers, `…_ms`,
-`…_s` and rates as decimals, the rest as times with their unit. Other lines are read by a method of `Summary`.
+A pattern names figures in angle brackets, and a name says how to read the text: counts as whole numbers, `…_ms`, `…_s`
+and rates as decimals, the rest as times with a unit. Lines that need more are read by a method of `Summary`.
 """
 
 import re
@@ -18,13 +18,13 @@ from runners.readers.tools import TOOLS, Console
 from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
-LONGEST_BLOCK = 1_000  # lines; the longest summary, k6's with the metrics of many groups, has hundreds
-MOSTLY_MISSING = 0.5  # share of the bodies of the responses with another length
+LONGEST_BLOCK = 1_000  # lines of a summary; the longest one, k6's with metrics of many groups, has hundreds
+MOSTLY_MISSING = 0.5  # if this share of the bytes of bodies of another length is missing, the bodies are missing
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 _DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 _COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
-#: Figures that stay text. `section`: the part of a summary, where lines of several parts look alike.
+#: Figures that stay text. `section`: the part of a summary that a line is in, if lines of several parts look alike.
 _TEXTS = frozenset({"section", "host", "port", "path"})
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
@@ -36,7 +36,7 @@ def _is_count(name: str) -> bool:
 
 
 def group_of(match: re.Match[str]) -> str:
-    """Return a named group of a regular expression for the figure whose name `match` found in angle brackets."""
+    """Return the named group (a regular expression) that takes the place of `<name>` in a pattern."""
     name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
         text = _COUNT
@@ -46,14 +46,14 @@ def group_of(match: re.Match[str]) -> str:
 
 
 def _time_us(name: str, text: str) -> float | None:
-    """Return a time in microseconds, by the unit in its figure's name, else by the unit in the text."""
+    """Return a time in microseconds; the unit is that in the figure's name (`_ms`, `_s`), else that in the text."""
     scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
     return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
 @dataclass(slots=True)
 class Summary:
-    """One summary while its lines come in. `figures`: values by name; `rows`: us by level; `codes`: count by status."""
+    """A summary while its lines are read. `figures`: values by name; `rows`: us by level; `codes`: counts by status."""
 
     tool: str
     first_line: int
@@ -66,7 +66,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Take the figures in a matched line, and `figures`, which the line implies; `within`: only in that section."""
+        """Take the figures in a matched line, and `figures`, which the match implies; `within`: if in this section."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
@@ -101,17 +101,17 @@ class Summary:
             self.rows[level] = time_us
 
     def has(self, proof: str) -> bool:
-        """Return whether the summary has a figure that `proof` names (`rows`: percentiles), or any if it names none."""
+        """Return whether the summary has one of the figures in `proof` (`rows`: percentiles), any if it is empty."""
         known = {*self.figures, *(["rows"] if self.rows else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def failure(self, match: re.Match[str]) -> None:
-        """Add a line's number of errors, unless ghz counts them as statuses or oha's requests were still in flight."""
+        """Add a line's number of errors, but not ghz's (counted by status) or oha's requests in flight at the end."""
         if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
             self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
     def named_status(self, match: re.Match[str]) -> None:
-        """Take the number of gRPC responses with a named status: OK as 200, any other as an error."""
+        """Take the number of gRPC responses with a named status: OK counts as 200, any other status as an error."""
         self.codes[200 if match[1] == "OK" else 500 + len(self.codes)] = int(match[2])
 
     def cells(self, match: re.Match[str]) -> None:
@@ -129,20 +129,20 @@ class Summary:
             self.figures["offered_rps"] = float(rate[1])
 
     def rounded_count(self, match: re.Match[str]) -> None:
-        """Take autocannon's last line, with its rounded number of requests only if no line above counted responses."""
+        """Take autocannon's last line; its rounded number of requests counts only if no other line gives a number."""
         if not self.codes:
             self.figures["requests"] = round(units.count(match[1]) or 0.0)
         self.take(match)
 
     def trend(self, match: re.Match[str]) -> None:
-        """Take the times in a line of k6, commas between them or not: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
+        """Take the times in a line of k6, with or without commas: `avg=1.2ms min=… med=… max=… p(90)=… p(95)=…`."""
         for name, text in re.findall(r"([\w().]+)=([^\s=]+?),?(?=\s|$)", match[1]):
             self.time(name, units.go_time_us(text))
             if text.startswith("-") and NEGATIVE not in self.notes:
                 self.notes.append(NEGATIVE)
 
     def waiting(self, match: re.Match[str]) -> None:
-        """Take k6's time to first byte if no other times were kept; it is nearly all of a short response's time."""
+        """Take k6's time to first byte if there are no other times; a short response takes hardly longer than that."""
         if not self.rows:
             self.trend(match)
 
@@ -150,7 +150,7 @@ class Summary:
         self.notes.append(f"dropped_iterations: {match[1]}")
 
     def gatling(self, match: re.Match[str]) -> None:
-        """Take a line of Gatling's whole-run table: numbers for all requests, then for those OK and KO."""
+        """Take a line of Gatling's table on the whole run: figures of all requests, then of OK and of KO requests."""
         texts = re.findall(r"(?<![\w.])-?\d+(?:[.,]\d+)*", match[2].replace("\u202f", ""))
         first, *rest = (float(text.replace(",", "")) for text in texts or ["nan"])
         name = match[1].replace("response time", "").strip()
@@ -164,13 +164,13 @@ class Summary:
             self.time(name.split()[0], first * MS)
 
     def jmeter(self, match: re.Match[str]) -> None:
-        """Take a line of JMeter's running total, in place of the line before."""
+        """Take a line of JMeter's running total; it replaces the line before."""
         hours, minutes, seconds = (int(match[group]) for group in (2, 3, 4))
         self.figures["elapsed_s"] = float(hours * 3600 + minutes * 60 + seconds) or None
         self.take(match)
 
     def locust(self, match: re.Match[str]) -> None:
-        """Take Locust's row of all requests, in place of the row before."""
+        """Take Locust's row of all requests; it replaces the row that Locust printed before."""
         self.take(match)
         self.rows = {0.5: float(match["n_median"]) * MS}
         self.figures |= {"heads": (), "non_2xx": self.figures["non_2xx"] or None}
@@ -179,7 +179,7 @@ class Summary:
         self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
-        """Take Locust's percentiles of all requests, limited to the maximum, for Locust rounds only the percentiles."""
+        """Take Locust's percentiles of all requests, limited to the maximum, because Locust rounds percentiles only."""
         most_us = self.figures.get("max") or float("inf")
         for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
             self.time(level, min(float(value) * MS, most_us))
@@ -192,20 +192,20 @@ class Summary:
         self.codes |= {int(code): int(count) for code, count in re.findall(r"(\d{1,3}):(\d{1,18})", match[1])}
 
     def finish(self) -> ConsoleReport:
-        """Return the summary as a report."""
+        """Return the report with the summary's figures."""
         figures = self.figures
         mean_us, elapsed_s, rate = figures.get("mean"), figures.get("elapsed_s"), figures.get("rate_rps")
         counted = sum(self.codes.values()) + self.failed if self.codes else None
         requests = figures.get("requests", counted)
-        if self.tool == "Artillery" and counted:  # its older versions count completed requests alone
+        if self.tool == "Artillery" and counted:  # older versions count only completed requests
             requests = max(requests or 0, counted)
         if self.tool == "k6" and requests and rate:
             elapsed_s = requests / rate
-        if self.tool == "vegeta" and requests and elapsed_s:  # its throughput leaves errors out
+        if self.tool == "vegeta" and requests and elapsed_s:  # vegeta's throughput leaves errors out
             rate = requests / elapsed_s
         odd_length, lost = figures.get("odd_length"), _without_body(figures)
         bad = sum(count for code, count in self.codes.items() if not 200 <= code < 400) + self.failed + lost
-        offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # some scenarios alone have a rate
+        offered = None if figures.get("closed_loop") else figures.get("offered_rps")  # only some scenarios have a rate
         port = f":{figures['port']}" if "port" in figures else ""
         address = figures.get("host", "") + port + figures.get("path", "")
         return ConsoleReport(
@@ -230,7 +230,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return ab's number of responses of another length if most of their bodies are missing; 0 if only lengths vary."""
+    """Return ab's number of responses of another length if most of the bodies are missing; 0 if only lengths vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0
@@ -257,7 +257,7 @@ _ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.val
 
 
 def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
-    """Yield each summary: the indices of its first and last line, and its report."""
+    """Yield for each summary in a text the indices of its first and last line, and its report."""
     summary: Summary | None = None
     begin = end = 0
     for index, line in enumerate(lines):

@@ -19,8 +19,8 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 class SampleTable:
     """Names of the columns in a tool's table with a row per request; an empty name if the tool has no such column.
 
-    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Each value of column `label` makes an output.
-    Only rows whose column `only[0]` holds `only[1]` count.
+    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Rows with equal values of column `label` make an
+    output. Only rows that have `only[1]` in column `only[0]` count.
     """
 
     tool: str
@@ -34,7 +34,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield an output for each label, with the percentiles beyond which enough samples lie, without cut rows."""
+        """Yield an output for each label, with percentiles that enough samples lie beyond. Cut rows are left out."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
@@ -67,18 +67,18 @@ class SampleTable:
 JMETER = SampleTable("JMeter", "elapsed", MS, "success", "timeStamp", 1e-3, "label", "allThreads")
 K6 = SampleTable("k6", "metric_value", MS, "status", only=("metric_name", "http_req_duration"))
 HEY = SampleTable("hey", "response-time", S, "status-code", "offset")
-VEGETA = SampleTable("vegeta", "took", 1e-3, "code", "at", 1e-9)  # `encode -to csv`, without a head
-AB = SampleTable("ab", "ttime", MS)  # `-g`: whole seconds of the clock, from which no rate can be reckoned
+VEGETA = SampleTable("vegeta", "took", 1e-3, "code", "at", 1e-9)  # `encode -to csv`, without a header row
+AB = SampleTable("ab", "ttime", MS)  # `-g`: its clock has whole seconds, too coarse for a rate
 
 
 def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output of ab's `-e` file: milliseconds by per cent, without a number of requests."""
+    """Yield the output in a file of ab's `-e`: milliseconds by percentile, without the number of requests."""
     if known := percentiles(((row.get("Percentage served"), row.get("Time in ms")) for row in rows), MS):
         yield run_of("ab", known)
 
 
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output in row `Aggregated` of Locust's …_stats.csv, or in each row; percentiles end at the maximum."""
+    """Yield the output in row `Aggregated` of Locust's …_stats.csv, else in each row; the maximum caps percentiles."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
     for row in operations:
@@ -96,7 +96,7 @@ def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
         )
 
 
-#: Columns by which a table's head is recognised, and the table's reader.
+#: Columns by which a table's header row is recognised, and the table's reader.
 _BY_HEAD: tuple[tuple[frozenset[str], Read], ...] = (
     (frozenset({"timeStamp", "elapsed"}), JMETER.read),
     (frozenset({"response-time", "DNS+dialup"}), HEY.read),
@@ -105,7 +105,7 @@ _BY_HEAD: tuple[tuple[frozenset[str], Read], ...] = (
     (frozenset({"starttime", "seconds", "ctime", "ttime"}), AB.read),
     (frozenset({"Type", "Name", "Request Count", "Failure Count"}), _locust),
 )
-#: The first row of a table without a head, the names of its columns, and its reader.
+#: For tables without a header row: a pattern of the first row, the names of the columns, and the reader.
 _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
     (
         re.compile(r"^\d{13}(?P<by>[,;\t|])\d{1,9}(?P=by)[^\n]{1,1500}(?P=by)(?:true|false)(?P=by)"),
@@ -117,7 +117,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs in a tool's table, columns in any order; None for other text. Raises csv.Error if damaged."""
+    """Return the outputs in a tool's table (columns in any order), None for other text. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)
@@ -140,7 +140,7 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
-    """Return the outputs in JMeter's XML, without nested samples, for the outer sample's time includes them."""
+    """Return the outputs in JMeter's XML. Nested samples are left out, for the outer sample's time includes theirs."""
     samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):

@@ -1,4 +1,4 @@
-"""Readers of the files that load tools write for other programs, and the marks by which a file is recognised."""
+"""Readers of the files that load tools write for other programs; the beginning of a file shows its format."""
 
 import csv
 import re
@@ -27,7 +27,7 @@ _ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
-    """Return the outputs in a load tool's file, or the problem with the file; None for a file of another kind."""
+    """Return the outputs in a load tool's file, or a Problem if it can't be read; None for any other document."""
     start = document.text[: PEEK + 1].lstrip("\ufeff \t\r\n")
     suffix = document.path.suffix.lower()
     if not start or suffix == ".ipynb":
@@ -51,7 +51,7 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
 
 
 def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
-    """Yield the output of an HdrHistogram percentile list, if it has rows; values without a unit are milliseconds."""
+    """Yield the output in an HdrHistogram list of percentiles, if it has rows; values without `unit` are in ms."""
     in_ms = units.TIME_US[unit or "ms"] / MS
     rows = tuple(
         SpectrumRow(
@@ -80,7 +80,7 @@ def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
-    """Return an output for each tag of an HdrHistogram log, all its intervals merged; or the problem with the log."""
+    """Return an output for each tag of an HdrHistogram log, from all the tag's intervals, or a Problem with the log."""
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

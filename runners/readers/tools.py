@@ -1,4 +1,4 @@
-"""The facts on each load tool, from load_tools.toml."""
+"""The facts on each load tool, which load_tools.toml lists."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,11 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A tool's console summary: patterns of the lines that may begin it, and of its lines; all follow `before`.
+    """A tool's console summary: patterns of lines that may begin it, and of its lines; each is preceded by `before`.
 
     A line is a pattern (see summary.py), alone or paired with the figures that it implies (`within`: only in a section)
-    or with a method of `Summary`. `repeated`: a line that begins it may recur until the figure `last` is read. `proof`:
-    names of figures of which every summary has at least one.
+    or with the name of a method of `Summary`. `repeated`: a line that begins a summary may recur within it, until the
+    figure `last` is read. `proof`: names of figures; every summary has at least one of them.
     """
 
     begins: tuple[str, ...]
@@ -33,10 +33,10 @@ class Console:
 class JsonSummary:
     """A JSON object that a tool writes: the keys by which it is recognised, and the places of its figures.
 
-    `figures` are texts `name=path` or `name=path*scale+path*scale`; a path leads through objects by `/`. Times without
-    a scale are in `unit_us` microseconds. `percentiles`: such texts, or the path of an object of percentiles or of a
-    list of objects with the two keys `listed`. `statuses` and `lost` (requests without a response; `lost_apart`: in no
-    other count): the path of a number or of an object of numbers; `prefix*` at its end takes the names that begin so.
+    `figures` are texts `name=path` or `name=path*scale+path*scale`; `/` separates the names in a path. Times without a
+    scale are in units of `unit_us`. `percentiles`: such texts, or the path of an object of percentiles or of a list of
+    objects with the two keys `listed`. `statuses` and `lost` (requests without a response): the path of a number or an
+    object of numbers; `prefix*` at its end takes names that begin so. `lost_apart`: no other count includes the lost.
     """
 
     keys: tuple[str, ...]
@@ -51,11 +51,11 @@ class JsonSummary:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it does both.
+    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it can do both.
 
-    `percentiles` is advice on how to get more percentiles, `reads` a command that writes a readable file, `timeout_s`
-    the tool's default time-out. `whole_ms`: it prints whole milliseconds. `mean_of_intervals`: its rate is the mean of
-    the rates in short intervals, not the number of requests divided by the duration.
+    `percentiles` is advice on how to get more percentiles, `reads` a command whose output file the lab can read,
+    `timeout_s` the tool's default time-out. `whole_ms`: the tool prints whole milliseconds. `mean_of_intervals`: its
+    rate is the mean of the rates in short intervals, not the number of requests divided by the duration.
     """
 
     percentiles: str
@@ -73,7 +73,7 @@ _ANY = Tool("publish the whole output", "")
 
 
 def facts(tool: str | None) -> Tool:
-    """Return the facts on a tool; for an unknown tool, facts that hold for any."""
+    """Return the facts on a tool; for an unknown tool (None), facts that hold for any tool."""
     return TOOLS.get(tool or "", _ANY)
 
 
@@ -83,17 +83,17 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of the needed parts that an output lacks; `is_file`: parts of a console are not needed."""
+    """Return the names of needed parts that an output lacks; a tool's file (`is_file`) needs no parts of a console."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):
         if report.tool == "ab" and report.requests_per_s is None and report.diagnostics:
-            return ()  # it broke off, and says why
+            return ()  # ab broke off and printed the reason
         lacks = {
             "percentiles": not highest,
-            # else too few lie beyond it
+            # missing unless too few samples lie beyond it
             f"percentiles beyond p{highest * 100:g}": 0 < highest < LEAST_HIGHEST and report.latencies.count is None,
-            # the rate and the duration give it too
+            # the rate and the duration give the number too
             "the number of requests": report.requests is None and report.requests_per_s is None,
             **{line: True for line in report.extra if line.startswith("the unit of")},
         }

@@ -1,6 +1,6 @@
-"""Numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`, `0.5 secs`.
+"""Readers of numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
 
-Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed that.
+Kilobytes are 1024 bytes. Every function returns None for any other text, NaN or infinity if a tool printed that.
 """
 
 import math
@@ -18,7 +18,7 @@ _DECIMAL, _BINARY = ({prefix: step**power for power, prefix in enumerate(("", *"
 
 
 def number(text: str) -> float | None:
-    """Return a number without unit; `-nan` is NaN. An exponent or `_` gives None, for no tool prints one."""
+    """Return a number without a unit; `-nan` is NaN. Text with an exponent or `_` gives None, for no tool prints it."""
     if _BARE.match(text) is None:
         return None
     value = float(text)
@@ -42,12 +42,12 @@ def time_s(text: str) -> float | None:
 
 
 def count(text: str) -> float | None:
-    """Return a count or a rate, which may have a decimal prefix, as `25.44k`."""
+    """Return a count or a rate; it may have a decimal prefix, such as in `25.44k`."""
     return _scaled(_COUNT.match(text), _DECIMAL)
 
 
 def size_bytes(text: str) -> float | None:
-    """Return a size in bytes. `1.79K`, without the B, is read as well."""
+    """Return a size in bytes; the B may be missing, as in `1.79K`."""
     return _scaled(_SIZE.match(text), _BINARY)
 
 
@@ -56,11 +56,11 @@ _CUT = re.compile(r"\d+\.\d+m")
 
 
 def go_time_us(text: str) -> float | None:
-    """Return microseconds of a duration as Go prints it, or with a word as unit: `3m59.9s`, `0s`, `1.5 secs`."""
+    """Return the microseconds of a duration as Go prints it, or with a word as unit: `3m59.9s`, `0s`, `1.5 secs`."""
     bare = re.sub(r"\s|(?<=s)ecs?$", "", text.replace(",", ""))
     parts = _PART.findall(bare)
     if _CUT.fullmatch(bare):
-        return None  # Go prints no fraction of a minute: a line was cut within `ms`
+        return None  # Go prints no fraction of a minute: the line was cut within `ms`
     if not parts or "".join(number + unit for number, unit in parts) != bare:
         return None
     return sum(float(number) * TIME_US[unit] for number, unit in parts)

@@ -1,6 +1,6 @@
-"""Parser that finds console output of wrk, wrk2 and truepace in any text; no text raises an error.
+"""Parser that finds console outputs of wrk, wrk2 and truepace in any text; no text raises an error.
 
-Output that is cut short gives a report whose last fields are None; its unknown lines are kept as diagnostics.
+An output that is cut short gives a report whose last fields are None; unknown lines within it become diagnostics.
 """
 
 import re
@@ -17,20 +17,20 @@ from runners.storage.step_folder import EITHER_NAME
 
 COMMAND_REACH_LINES = 12  # a command further above an output belongs to something else
 DIAGNOSTIC_LINES = 20  # more unknown lines end an output; lines that differ only in numbers count once
-BUCKETS_OF_TRUEPACE = 32  # of its histogram, which is in nanoseconds; wrk2's has 27
+BUCKETS_OF_TRUEPACE = 32  # number of buckets of truepace's histogram, which is in nanoseconds; wrk2's has 27
 BEYOND = 1.02  # share of its offered rate that a run may achieve
-MOST_PENDING = 2_000  # unknown lines in an output, however alike
-LONGEST_LINE = 4_000  # no tool prints a longer one; patterns need not be tried on it
-TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # of the lines that truepace adds to wrk2's layout
+MOST_PENDING = 2_000  # unknown lines in a row within an output, even if they are alike
+LONGEST_LINE = 4_000  # no tool prints a longer line; patterns are not tried on longer ones
+TRUEPACE_PREFIX = f"{EITHER_NAME}:"  # begins the lines that truepace adds to wrk2's layout
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_CONTAINER = re.compile(r"^[a-z][\w.-]{0,60}[-_]\d{1,3} +\| ")  # docker compose sets it before each line
+_CONTAINER = re.compile(r"^[a-z][\w.-]{0,60}[-_]\d{1,3} +\| ")  # docker compose puts it before each line
 _QUOTE = re.compile(r"^\s*(?:>\s?)+")
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 _ITEM = re.compile(r"^\s*(?:[*+-]|#|//)\s+(?=\S)")
 _EMPHASIS = re.compile(r"[*`]+|</?(?:b|strong|em|i|code)>|<br ?/?>")
 _OF_RESULTS = re.compile(r"(?i)^\s*#{1,6}\s+\W*(?:results?|outputs?|результат\w*|结果|输出|결과|結果)(?!\w)")
 _NUMBERS = re.compile(r"\d+")
-_WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # the rest of a command that a terminal broke in a number
+_WRAPPED = re.compile(r"^\d{1,6}(?:\s+(?:-|https?:).*)?\s*$")  # rest of a command that was broken in a number
 _FORM = tomllib.loads(Path(__file__).with_name("wrk_console.toml").read_text(encoding="utf-8"))
 _GROUPS = {**_FORM["groups"], "TRUEPACE": TRUEPACE_PREFIX}
 _PATTERNS = {
@@ -41,7 +41,7 @@ _PATTERNS = {
 
 @dataclass(slots=True)
 class _Distribution:
-    """One distribution while its lines come in."""
+    """One latency distribution of an output, while its lines are read."""
 
     label: str | None = None
     rows: list[tuple[float, float]] = field(default_factory=list)
@@ -57,16 +57,16 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines come in. `fields`: the values read so far, by their name in ConsoleReport."""
+    """One report while its lines are read. `fields`: the values read so far, by the names of ConsoleReport's fields."""
 
     first_line: int
     begun_by: str
-    commands: tuple[CommandLine, ...]  # those above the output, one of which made it
+    commands: tuple[CommandLine, ...]  # above the output; one of them printed it
     fields: dict[str, Any] = field(default_factory=dict)
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
-    pending: list[str] = field(default_factory=list)  # unknown lines: diagnostics if the output goes on
+    pending: list[str] = field(default_factory=list)  # unknown lines, which are diagnostics if a known line follows
     last_line: int = 0
     ended: bool = False
     third: str = "Max"  # some builds print p99 in the third column
@@ -79,13 +79,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The command above with the lowest rate that fits the achieved rate; the last command if none fits."""
+        """The command above the output with the lowest rate that allows the achieved rate; the nearest if none does."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output because this one already has that part or a later part."""
+        """Return whether a line begins another output, because this output already has that part or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -109,7 +109,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Keep an unknown line; return False once so many are kept that the output must have ended."""
+        """Add an unknown line to `pending`; return False once there are so many that the output must have ended."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
@@ -123,7 +123,7 @@ class _Builder:
 
     def finish(self) -> ConsoleReport:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
-        of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # the command above is another's
+        of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # of another output
         fields: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()
         }
@@ -219,7 +219,7 @@ def _tool(report: ConsoleReport) -> str | None:
 
 
 def clean(line: str) -> str:
-    """Return a line without colour codes, Markdown's `>`, docker compose's name of a container and no-break spaces."""
+    """Return a line without colour codes, Markdown's `>` and docker compose's container name; with plain spaces."""
     return _QUOTE.sub("", _CONTAINER.sub("", _ANSI.sub("", line))).replace("\u00a0", " ")
 
 
@@ -229,12 +229,12 @@ def _bare(line: str) -> str:
 
 
 def find_reports(text: str) -> list[ConsoleReport]:
-    """Return every output in a text, in order. An empty list when there is none."""
+    """Return every output in a text, in order; an empty list if there is none."""
     return find_in_lines(enumerate(text.splitlines(), start=1))
 
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
-    """Return every output in numbered lines, in order."""
+    """Return every output in lines, each given with its number, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())
@@ -282,5 +282,5 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
 
 
 def read_console(text: str) -> ConsoleReport:
-    """Return the first output in a text; an empty report when there is none."""
+    """Return the first output in a text; an empty report if there is none."""
     return next(iter(find_reports(text)), ConsoleReport())

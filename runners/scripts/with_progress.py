@@ -1,9 +1,9 @@
-"""Run a command and say every ten seconds for how long it has gone on, for the Makefile before there are packages.
+"""Run a command and print every ten seconds how long it has run. The Makefile uses it before packages are installed.
 
     with_progress.py [--growing FOLDER --of COUNT] TEXT COMMAND...
 
-With `--growing`, how many entries FOLDER has got meanwhile is said too, of at most COUNT. The exit code is the
-command's.
+With `--growing` it also prints how many entries FOLDER has gained since, of at most COUNT. It exits with the exit code
+of the command.
 """
 
 import argparse
@@ -17,7 +17,7 @@ EVERY_S = 10.0
 
 
 def entries(folder: str) -> int:
-    """Return how many entries a folder has; none where it is not there yet."""
+    """Return the number of entries in a folder; 0 if the folder is not there yet."""
     with contextlib.suppress(OSError):
         return len(os.listdir(folder))  # noqa: PTH208
     return 0

@@ -1,1 +1,1 @@
-"""Runs on disk; no other package knows the name of a file in a run folder."""
+"""Runs on disk: run folders, step folders, archives. Only this package knows the names of the files in a run folder."""

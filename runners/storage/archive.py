@@ -1,7 +1,7 @@
 """The archive: a run in few small files, the form in which reference results are kept.
 
-steps.archive has the record, the frames and the console of every step, in the format that runners/docs/0027-archives.md
-describes; each of its steps is a `StepFolder` without raw files.
+The file steps.archive has every step's record, frames and console output (format: runners/docs/0027-archives.md). A
+step in an archive is an `ArchivedStep`, a `StepFolder` without raw files.
 """
 
 import json
@@ -37,7 +37,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One frame of all steps. `rows`: how many each step has; `at`, `bytes`: place and length of the data (bytes)."""
+    """One frame of all steps. `rows`: number of rows of each step; `at`, `bytes`: offset and length of the data."""
 
     rows: tuple[int, ...]
     columns: tuple[dict[str, Any], ...]
@@ -47,7 +47,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The steps of an archived run, read when they are asked for. `texts`: place and length of each list of texts."""
+    """The steps of an archived run; frames are read on demand. `texts`: offset and length of each column's texts."""
 
     path: Path
     metas: dict[str, dict[str, Any]]
@@ -58,7 +58,7 @@ class Archive:
 
     @staticmethod
     def at(run: Path) -> "Archive | None":
-        """Return a run folder's archive; None if its steps have folders. Raises StoreError for a damaged archive."""
+        """Return a run folder's archive, None if its steps have folders. Raises StoreError for a damaged archive."""
         try:
             changed_ns = steps_file(run).stat().st_mtime_ns
         except OSError:
@@ -69,7 +69,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> "dict[str, pd.DataFrame]":
-        """Return the frame `name` of each step, by the step's name; steps without a row are left out."""
+        """Return by step name the frame `name` of each step; steps whose frame has no row are left out."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]
@@ -81,7 +81,7 @@ class Archive:
             if (name := about["name"]) in self.texts and name not in self._texts:
                 self._texts[name] = unpacked_texts(self._read(*self.texts[name]))
         frame = unpack(part.columns, self._read(part.at, part.bytes), sum(part.rows), self._texts)
-        # the rows of a step follow each other: its part is a slice, which copies nothing
+        # the rows of a step are consecutive: the step's frame is a slice, which copies nothing
         return {
             name: frame.iloc[end - rows : end].reset_index(drop=True)
             for name, rows, end in zip(self.metas, part.rows, accumulate(part.rows), strict=True)
@@ -118,7 +118,7 @@ def steps_file(run: Path) -> Path:
 
 
 def write_archive(run: Path, steps: Iterable[Content]) -> None:
-    """Write the steps of a run into a new folder, in the order in which they started."""
+    """Make the folder `run` and write the steps, in the order of their start, into an archive there."""
     import pandas as pd
 
     from runners.storage.columns import compressed, pack, packed_texts, texts_of
@@ -149,7 +149,7 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
 
 
 def copy_archive(run: Path, target: Path) -> None:
-    """Copy the manifest and the steps of an archive byte for byte into a new folder."""
+    """Copy the manifest and steps.archive of an archived run, byte for byte, into the new folder `target`."""
     target.mkdir(parents=True)
     for path in (steps_file(run), run / "manifest.json"):
         shutil.copyfile(path, target / path.name)

@@ -1,6 +1,6 @@
-"""Compressed columns of a table: each takes the coding, the base and the order of rows that make it smallest.
+"""Compressed columns of a table; for each column the coding, base column and order of rows with fewest bytes are found.
 
-runners/docs/0027-archives.md describes codings and orders. What is read is equal to what was written, to the bit.
+runners/docs/0027-archives.md describes codings and orders. Reading gives back every value that was written, to the bit.
 """
 
 import json
@@ -16,22 +16,22 @@ from msgspec.structs import replace
 
 Whole = npt.NDArray[np.int64]
 
-#: Digits after the point of times, rates and counts: nanoseconds as microseconds have three, as seconds nine.
+#: Numbers of decimals that a column may have: times in whole nanoseconds have three in microseconds, nine in seconds.
 DIGITS = (0, 2, 3, 4, 6, 7, 9)
 LARGEST = 2**53  # below it float64 has every whole number
 TEXT, BITS, RANK, THREE = "text", "bits", "rank", "three digits"
-LEAST, MOST, LOWEST_TEN = 100, 999, -9  # three digits: mantissas, and the lowest power of ten
-TRIED = 1 << 16  # rows of a column on which its forms are compared
-GROUPS = 200  # most different texts in a column by which rows are sorted
+LEAST, MOST, LOWEST_TEN = 100, 999, -9  # of coding THREE: least and greatest mantissa, lowest power of ten
+TRIED = 1 << 16  # rows from the middle of a column, on which its possible forms are compared
+GROUPS = 200  # a column with more different texts than this is not tried as the column to sort rows by
 WINDOW = 1 << 24  # bytes of LZMA's dictionary, at most
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     """The form in which a column is written: whole numbers of `width` bytes, compressed to `bytes`.
 
-    `coding`: TEXT, BITS, RANK, THREE or the digits after the point. `low`: the lowest number, which is written as 1; 0
-    is a missing one. `base`: the column that was subtracted, with `before` its value in the row before. `group`: the
-    column of texts by which rows were sorted. `delta`: row differences were written. `place`: position in the frame.
+    `coding`: TEXT, BITS, RANK, THREE or the number of decimals. `low`: the lowest number, written as 1; 0 stands for a
+    missing value. `base`: the column whose value in the same row (`before`: the row before) was subtracted. `group`:
+    the text column by which rows were sorted. `delta`: differences of rows were written. `place`: index in the frame.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     width: int = 1
     bytes: int = 0
     place: int = 0
-    values: tuple[str, int, int] = ("", 0, 0)  # of RANK: the values' coding, number and bytes
+    values: tuple[str, int, int] = ("", 0, 0)  # for RANK: coding, number and bytes of the values that are ranked
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return by column name the sorted distinct texts in all frames' columns of that name."""
+    """Return, for the name of each text column, the sorted distinct texts of the columns of that name in all frames."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:
@@ -59,10 +59,10 @@ def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
 
 
 def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], bytes]:
-    """Return the descriptions of a frame's columns (as `Column`), and their bytes; `texts`: from `texts_of`."""
+    """Return the fields of `Column` for each column of a frame, and all columns' bytes; `texts`: from `texts_of`."""
     written: dict[str, tuple[Column, Whole]] = {}
     parts: list[bytes] = []
-    # texts first, for numbers are put together by them
+    # text columns first, because the rows of number columns may be sorted by them
     for name in sorted(frame.columns, key=lambda name: _kind(frame[str(name)]) != "str"):
         column, codes, values = _smallest(str(name), frame[name], texts, written)
         numbers = _ordered(column, codes, {key: own for key, (_, own) in written.items()})
@@ -74,7 +74,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame that `pack` wrote. `texts`: the texts of each column's name as an Arrow array."""
+    """Return the frame that `pack` wrote. `texts`: by the name of each text column, its texts as an Arrow array."""
     import pyarrow as pa
 
     codes: dict[str, Whole] = {}
@@ -105,7 +105,7 @@ def packed_texts(texts: Sequence[str]) -> bytes:
 
 
 def unpacked_texts(data: bytes) -> Any:
-    """Return texts as an Arrow array."""
+    """Return the texts that `packed_texts` wrote, as an Arrow array."""
     import pyarrow as pa
 
     return pa.array(json.loads(expanded(data, text=True)), pa.large_string())
@@ -120,7 +120,7 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return a column's description, codes and packed values in the smallest form that a greedy search finds."""
+    """Return a column's description, codes and packed values with fewest bytes: best coding, then base, then group."""
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}
@@ -148,7 +148,7 @@ def _smallest(
 
 
 def _forms(name: str, values: pd.Series, texts: Mapping[str, Sequence[str]]) -> Iterable[tuple[Column, Whole, bytes]]:
-    """Yield the description, codes and packed values of a column in each coding that keeps every bit."""
+    """Yield description, codes (whole numbers) and packed values of a column in each coding that keeps every bit."""
     kind = _kind(values)
     if kind == "str":
         places = pd.Index(np.array(texts[name], object)).get_indexer(pd.Index(values.to_numpy(object)))
@@ -188,7 +188,7 @@ def _from_low(
 
 
 def _codes(coding: str, numbers: npt.NDArray[Any]) -> Whole | None:
-    """Return numbers as whole numbers in a coding; None if the coding would not give back every bit."""
+    """Return the whole numbers that stand for `numbers` in a coding; None if decoding would not return every bit."""
     known = np.where(np.isnan(numbers), 1, numbers).astype(np.float64)
     if not np.isfinite(known).all():
         return None
@@ -217,7 +217,7 @@ def _of_codes(coding: str, codes: Whole) -> npt.NDArray[np.float64]:
 
 
 def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np.float64]:
-    """Return numbers times ten to a power, rounded once: for a negative power they are divided."""
+    """Return numbers times ten to a power; a negative power divides, so that the result is rounded only once."""
     tens = 10.0 ** np.abs(power)
     return np.where(power < 0, numbers / tens, numbers * tens)
 
@@ -272,7 +272,7 @@ def _width(numbers: Whole) -> int:
 
 
 def _bytes(numbers: Whole, width: int) -> bytes:
-    """Return zigzag-coded numbers: the lowest byte of every number, then the next byte of every number, and so on."""
+    """Return zigzag-coded numbers by byte: the lowest byte of every number, then the next byte of every number, etc."""
     return _zigzag(numbers).astype("<u8").view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
 
 

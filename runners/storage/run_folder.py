@@ -1,6 +1,6 @@
 """The run folder: the names of its files, its manifest, its steps (step_folder.py) and its frames.
 
-A step is written into a folder of its own that ends in ``.partial`` and takes its final name only when it is complete.
+The name of a step's folder ends in ``.partial`` while the step is measured, and loses it once the step is complete.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTIAL", "RunFolder", "StepFolder", "StoreError", "runs", "write_json"]
 
-#: Where runs are kept: data/runs, or the folder that LAB_RUNS names (a larger disk, a test's own).
+#: The folder of runs: the one that the environment variable LAB_RUNS names (e.g. on a larger disk), else data/runs.
 RUNS = Path(os.environ.get("LAB_RUNS") or ROOT / "data" / "runs")
-#: Reference results, committed.
+#: The folder of reference results, which are committed to git.
 REFERENCE = ROOT / "data" / "reference"
 #: Environment variable with the run folder that `lab run` made for the notebook it executes.
 RUN_VARIABLE = "LAB_RUN"
@@ -43,7 +43,7 @@ _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
 def run_path(text: str) -> Path:
-    """Return the folder of the run with this id, or the text as a path if it is one or no run has this id."""
+    """Return the folder of the run with the id `text`; `text` itself as a path if that exists or no run has this id."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -72,7 +72,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, experiment: str, size: str, manifest: dict[str, Any], name: str | None = None) -> Self:
-        """Make a run folder under `root`, by default named after experiment, UTC time and size, with its manifest."""
+        """Make a run folder under `root` and write its manifest; the default name is experiment, UTC time and size."""
         now = datetime.now(UTC)
         run = name or f"{experiment}-{now:%Y%m%dT%H%M%SZ}-{size}-{secrets.token_hex(2)}"
         folder = cls(root / run)
@@ -84,7 +84,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Return an existing run folder. Raises StoreError for any other path."""
+        """Return the run folder at `path`. Raises StoreError if no run folder is there."""
         folder = cls(path)
         if not folder.manifest_path.is_file():
             raise StoreError(str(path), "not a run folder (it has no manifest.json)", "take one of `lab runs`")
@@ -95,13 +95,13 @@ class RunFolder:
         return self.path.name
 
     def write_frame(self, name: str, frame: "pd.DataFrame") -> None:
-        """Store a frame of the run as a whole, as Parquet."""
+        """Store a frame about the whole run, not one step, as a Parquet file."""
         (self.path / "frames").mkdir(exist_ok=True)
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
     def read_frames(self) -> "dict[str, pd.DataFrame]":
-        """Return the frames of the run as a whole, by name. Raises StoreError for a file that can't be read."""
-        import pandas as pd  # here, because rooms that never touch a frame also use this module's names
+        """Return the frames about the whole run, by name. Raises StoreError if a file can't be read."""
+        import pandas as pd  # here, because code that uses no frame imports this module too
 
         frames = {}
         for path in sorted((self.path / "frames").glob("*.parquet")):
@@ -116,7 +116,7 @@ class RunFolder:
         return self.path / "servers" / label
 
     def manifest(self) -> dict[str, Any]:
-        """Return manifest.json as a dict. Raises StoreError when it can't be read."""
+        """Return manifest.json as a dict. Raises StoreError if the file can't be read."""
         try:
             value: dict[str, Any] = json.loads(self.manifest_path.read_text(encoding="utf-8"))
             return value
@@ -128,22 +128,22 @@ class RunFolder:
         write_json(self.manifest_path, manifest)
 
     def update_manifest(self, **fields: object) -> None:
-        """Replace some fields of the manifest, atomically."""
+        """Set fields of the manifest; the file is replaced whole or not at all."""
         self.write_manifest({**self.manifest(), **fields})
 
     def finish(self, status: str) -> None:
-        """Close the run as `complete`, `interrupted` or `failed`, even if the disk is full."""
+        """Close the run with a status: `complete`, `interrupted` or `failed`. This works even if the disk is full."""
         (self.path / RESERVE).unlink(missing_ok=True)
         self.update_manifest(status=status, ended_unix_s=datetime.now(UTC).timestamp())
 
     def reopen(self) -> None:
-        """Resume a run that was interrupted; `resumed_unix_s` of the manifest holds the times."""
+        """Mark an interrupted run as running; the manifest's `resumed_unix_s` lists the time of each resumption."""
         (self.path / RESERVE).write_bytes(b"\1" * RESERVE_BYTES)
         resumed = [*self.manifest().get("resumed_unix_s", ()), datetime.now(UTC).timestamp()]
         self.update_manifest(status="running", resumed_unix_s=resumed)
 
     def begin_step(self, name: str) -> StepFolder:
-        """Return an empty folder for a step; an unfinished attempt is removed. Raises StoreError for a bad name."""
+        """Return a new folder for a step; an earlier unfinished one is removed. Raises StoreError for a bad name."""
         if not _STEP_NAME.match(name):
             raise StoreError(f"step {name!r}", "not a name for a folder", "use small letters, digits and dashes")
         folder = StepFolder(self.steps_path / (name + PARTIAL))
@@ -152,7 +152,7 @@ class RunFolder:
         return folder
 
     def commit_step(self, step: StepFolder, record: StepRecord) -> StepFolder:
-        """Give a measured step its final name; a former step of that name is kept under steps/superseded/."""
+        """Give a measured step its final name; an earlier step of that name is moved into steps/superseded/."""
         write_record(step, record)
         final = StepFolder(self.steps_path / step.name)
         if final.path.exists():
@@ -167,11 +167,11 @@ class RunFolder:
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
     def steps(self) -> list[StepFolder]:
-        """Return the complete steps in the order of their start. Raises StoreError for an unreadable one."""
+        """Return the complete steps in the order of their start. Raises StoreError if a step's record can't be read."""
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def complete(self) -> list[StepFolder]:
-        """Return the complete steps, with unreadable ones; sorted by name, or by start in an archive."""
+        """Return the complete steps, even those with an unreadable record, by name; in an archive, by start."""
         if archive := Archive.at(self.path):
             return [archive.step(name) for name in archive.metas]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
@@ -187,7 +187,7 @@ class RunFolder:
 
 
 def console_step(path: Path) -> StepFolder | None:
-    """Return the step whose console output is `path`, in its own folder or in an archive; None for any other file."""
+    """Return the step whose console output has this path, in a step folder or an archive; None for any other path."""
     step = StepFolder(path.parent)
     if path != step.console:
         return None
@@ -211,7 +211,7 @@ PRUNED = ".pruned"
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A run to be removed. `result`: it is the result of a campaign, which would measure it again."""
+    """A run to be removed. `result`: a campaign counts it as a job's result, and would measure that job again."""
 
     folder: RunFolder
     status: str
@@ -232,8 +232,8 @@ def given_up(
 ) -> Iterator[GivenUp]:  # fmt: skip
     """Yield the runs below a folder that meet every given condition, oldest first, without runs in progress.
 
-    `keep`: at least so many later complete runs have the same experiment, parameters and kind of machine as the run.
-    `incomplete`: the run is not complete. Raises PlanError if no condition is given.
+    `keep`: at least this many later, complete runs have the run's experiment, parameters and kind of machine.
+    `incomplete`: the run's status is not complete. Raises PlanError if no condition is given.
     """
     if older_than_days is None and keep is None and not incomplete:
         raise PlanError("lab prune", "no policy was given", "give --older-than DAYS, --keep N or --incomplete")
@@ -262,7 +262,7 @@ def given_up(
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run; rename it and remove its manifest first, so that a removal cut short leaves no broken run."""
+    """Remove a run. Its folder is renamed and loses the manifest first: a removal cut short leaves no broken run."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()
@@ -270,13 +270,13 @@ def remove_run(run: GivenUp) -> None:
 
 
 def finish_removals(root: Path) -> None:
-    """Remove the rest of runs whose removal was cut short."""
+    """Remove what is left of runs whose removal was cut short."""
     for path in root.glob(f"*{PRUNED}"):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _measured_now(manifest: Mapping[str, Any]) -> bool:
-    import psutil  # only a run that was not closed needs it
+    import psutil  # here, because only a run that was not closed needs it
 
     pid = manifest.get("pid")
     return manifest.get("status") == "running" and (not isinstance(pid, int) or psutil.pid_exists(pid))

@@ -13,13 +13,13 @@ from runners.design.session import Sweep
 from runners.storage.step_folder import StepFolder, StoreError, write_json
 
 SCHEMA = "step/2"
-#: Roles of threads that respond to no request: in the server itself, and with the profiler's threads.
+#: Roles of threads that respond to no request: those of the server itself, and (BACKGROUND) also the profiler's.
 OWN_BACKGROUND = ("jit", "gc", "flush", "compaction")
 BACKGROUND = (*OWN_BACKGROUND, "profiler")
 
 
 class Ended(enum.Enum):
-    """How a trial ended. `SKIPPED`: its server was gone before it began; `UNREADABLE`: its record can't be read."""
+    """How a trial ended. `SKIPPED`: the server was gone before the trial began; `UNREADABLE`: no readable record."""
 
     WHOLE = "whole"
     DIED = "died"
@@ -29,7 +29,7 @@ class Ended(enum.Enum):
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a record; a field at its default is not written."""
+    """A part of a record; a field that has its default value is not written to step.json."""
 
 
 class GeneratorRecord(Struct, frozen=True):
@@ -44,9 +44,9 @@ class GeneratorRecord(Struct, frozen=True):
 
 
 class ServerRecord(Struct, frozen=True):
-    """The server's process; `ready` is its first line, of JSON.
+    """The server's process. `ready`: the JSON in the first line that the server printed.
 
-    `left_out`: what can't be measured as the server is not the lab's own. `categories`: patterns of frames by category.
+    `left_out`: data that can't be recorded of this server. `categories`: patterns of stack frames, by category.
     """
 
     command: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class ServerRecord(Struct, frozen=True):
 
 
 class StoreStatus(Struct, frozen=True):
-    """The sizes of the store in the server's status (`GET /v0/status`)."""
+    """The sizes of the server's store, from its response to `GET /v0/status`."""
 
     disk_bytes: float | None = None
     entries_estimate: float | None = None
@@ -75,7 +75,7 @@ class ProcessStatus(Struct, frozen=True):
 
 
 class ProfileRecord(Struct, frozen=True):
-    """What a profiler's recording says of itself; `samples`: numbers of samples by event."""
+    """The facts that a profiler's recording states about itself; `samples`: numbers of samples by event."""
 
     engine: str = ""
     version: str = ""
@@ -84,7 +84,7 @@ class ProfileRecord(Struct, frozen=True):
 
 
 class OtherProcess(Struct, frozen=True):
-    """A process outside of the experiment that used the processor."""
+    """A process outside of the experiment that used the processor; `cores`: how many cores, on average."""
 
     name: str
     cores: float
@@ -98,9 +98,9 @@ class WitnessRecord(Struct, frozen=True):
 
 
 class ClockRecord(Struct, frozen=True):
-    """How far a host's wall clock is ahead of the server's host: by `offset_us`, within `uncertainty_us` (RFC 5905).
+    """How far a host's wall clock is ahead of the server host's: `offset_us`, within `uncertainty_us` (RFC 5905).
 
-    `stepped_us`: by how much one of the clocks was set during the load.
+    `stepped_us`: by how much one of the two clocks was set during the load; 0 if neither was.
     """
 
     offset_us: float = 0.0
@@ -111,7 +111,7 @@ class ClockRecord(Struct, frozen=True):
 
 
 class NetworkRecord(Struct, frozen=True):
-    """Times to connect to the servers from a generator's host before a load, and the host's TCP segments during it."""
+    """Times to connect from a generator's host to the servers before a load; the host's TCP segments during it."""
 
     round_trips_us: tuple[float, ...] = ()
     failed: int = 0
@@ -122,8 +122,8 @@ class NetworkRecord(Struct, frozen=True):
 class ShareRecord(Struct, frozen=True):
     """One of the generators that shared a load, and its host.
 
-    `began_us`: how long after the agreed instant the recorded window began. All times in `folder` are by the server's
-    clock. `stalled_ms`: how long the host's cores stalled in the window, summed over the cores.
+    `began_us`: how long after the agreed instant its recorded window began. All times in `folder` are by the clock of
+    the server's host. `stalled_ms`: how long the generator host's cores stalled in the window, summed over the cores.
     """
 
     host: str
@@ -150,7 +150,7 @@ class SearchRecord(Struct, frozen=True):
 
 
 class LadderBase(Struct, frozen=True):
-    """The rate of which a ladder's rates are shares: a knee with its interval, or the throughput of a closed loop."""
+    """The rate on which a ladder's rates are based, as shares of it: a knee (with interval) or a loop's throughput."""
 
     what: str
     rps: float
@@ -158,7 +158,7 @@ class LadderBase(Struct, frozen=True):
 
 
 class LadderRecord(Struct, frozen=True):
-    """The ladder or the search that a rate step belongs to. `start`: the number of its server's start, from 1."""
+    """The ladder or search that a rate step belongs to. `start`: number of the server start that it ran on, from 1."""
 
     name: str
     objective: str = ""
@@ -172,10 +172,10 @@ class LadderRecord(Struct, frozen=True):
 class InterleavedRecord(Struct, frozen=True):
     """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
 
-    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the one server that
-    the trial loads, if not all. `until`: no further servers are started once the primary quantity is decided.
+    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that the
+    trial loads, empty if it loads all. `until`: the block ends once the quantity `primary` is decided.
     `cpu_groups`: "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long requests go to one
-    server before the next; 0 if the server changes with every request.
+    server before the next one; 0 if the server changes with every request.
     """
 
     name: str = ""
@@ -195,10 +195,10 @@ class InterleavedRecord(Struct, frozen=True):
 
 
 class TargetRecord(Struct, frozen=True):
-    """One of the servers that shared the schedule of a load; counters over the load, sizes at its end.
+    """One of the servers that shared the schedule of a load: increments of counters during the load, sizes at its end.
 
-    `cpu_s`: CPU time of its processes and all that they started; `background_cpu_s`: the part of it in threads that
-    respond to no request. `rss_bytes`: memory of the processes alone. `disk_bytes`: the size of the store.
+    `cpu_s`: CPU time of the server's processes and their children; `background_cpu_s`: the part of `cpu_s` in threads
+    that respond to no request. `rss_bytes`: anonymous memory of them all. `disk_bytes`: the size of the store.
     """
 
     name: str
@@ -216,7 +216,7 @@ class TargetRecord(Struct, frozen=True):
 
 
 class LoopRecord(Struct, frozen=True):
-    """A closed loop on the JDK's HTTP server; `tcp`: increments of the kernel's counters, by name."""
+    """A closed loop on the JDK's HTTP server; `tcp`: increments of the kernel's TCP counters, by name."""
 
     stage: str = ""
     stage_title: str = ""
@@ -228,7 +228,7 @@ class LoopRecord(Struct, frozen=True):
 
 
 class FillRecord(Struct, frozen=True):
-    """A fill: the keys that it wrote, and the size of the store once its background work was done."""
+    """A fill: the keys that it wrote, and the size of the store after the store's background work was done."""
 
     keys: int = 0
     given_bytes: int | None = None
@@ -238,14 +238,14 @@ class FillRecord(Struct, frozen=True):
 
 
 class FaultRecord(Struct, frozen=True):
-    """A fault that was switched on in a server (`switch`), and facts on the heads of the server's responses."""
+    """A fault that was switched on in a server (`switch`); `heads`: facts on response heads that the server sent."""
 
     switch: str
     heads: tuple[dict[str, Any], ...] = ()
 
 
 class OutageRecord(Struct, frozen=True):
-    """The times at which a node was killed under load and started again (microseconds since 1970)."""
+    """The times (us since 1970) at which a cluster's node was killed under load, started again and ready again."""
 
     node: int
     start_unix_us: float | None = None
@@ -256,7 +256,7 @@ class OutageRecord(Struct, frozen=True):
 
 
 class FreezeRecord(Struct, frozen=True):
-    """A time span in which the server was stopped (microseconds since 1970; the length by the monotonic clock)."""
+    """A time span in which the server was frozen by SIGSTOP (us since 1970; the length by the monotonic clock)."""
 
     start_unix_us: float
     end_unix_us: float
@@ -274,8 +274,8 @@ class StepRecord(Struct, frozen=True):
     """One trial: its load, its server, its conditions, and whether it is valid.
 
     `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. `expected_status`: codes of 400 and above that the workload asks for. `tries`: the number of times that the
-    trial was measured, of which the last one counts.
+    setting. `expected_status`: HTTP status codes of 400 and above that the workload provokes and that are no errors.
+    `tries`: how many times the trial was measured; the record is of the last time.
     """
 
     schema: str = SCHEMA
@@ -329,7 +329,7 @@ class StepRecord(Struct, frozen=True):
 
     @property
     def own_section(self) -> bool:
-        """Whether the report judges this trial in a section of its own, and leaves it out of the list of loads."""
+        """Whether the report has a special section for this trial, and leaves the trial out of its list of loads."""
         return self.interleaved is not None or self.fault is not None or self.outage is not None
 
 
@@ -337,7 +337,7 @@ _EMPTY = StepRecord()
 
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return `record`, overlaid with the fields of `known` that are not at their defaults; later records override."""
+    """Return `record` with each field replaced that a record in `known` sets to a non-default value; the last wins."""
     changed = {
         name: value
         for other in known
@@ -348,7 +348,7 @@ def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
 
 
 def record_of(document: Mapping[str, Any]) -> StepRecord:
-    """Return the record in step.json. Raises StoreError for another version or a value that a field can't have."""
+    """Return the record in a step.json's content. Raises StoreError for another schema or a value of a wrong type."""
     name = f"step {document.get('name', '')!r}"
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
         cause = f"its record is of {schema}, and this version of the lab reads {SCHEMA}"
@@ -360,16 +360,16 @@ def record_of(document: Mapping[str, Any]) -> StepRecord:
 
 
 def to_document(record: StepRecord) -> dict[str, Any]:
-    """Return the record as it is written to step.json."""
+    """Return the JSON object that is written to step.json."""
     document: dict[str, Any] = msgspec.to_builtins(record)
     return {"schema": record.schema, **document}
 
 
 def read_record(folder: StepFolder) -> StepRecord:
-    """Return a trial's record from its folder. Raises StoreError when it is missing or broken."""
+    """Return a trial's record from its folder. Raises StoreError if step.json is missing or broken."""
     return record_of(folder.read_meta())
 
 
 def write_record(folder: StepFolder, record: StepRecord) -> None:
-    """Write a trial's record to step.json, under the folder's own name."""
+    """Write a trial's record to step.json; the record's name becomes the folder's name."""
     write_json(folder.meta, to_document(msgspec.structs.replace(record, name=folder.name)))

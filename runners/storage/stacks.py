@@ -1,7 +1,7 @@
 """Stacks in the formats of other tools: a reader and a writer of pprof profiles, and a writer of speedscope files.
 
 A pprof profile is a gzipped protocol buffer with one table of strings; field numbers are from pprof's `profile.proto`.
-A sample is its stack and its first value, which counts samples; other values are left out.
+The reader takes of each sample its stack and its first value, a number of samples, and leaves out other values.
 """
 
 import gzip
@@ -13,11 +13,11 @@ MOST_BYTES = 256 << 20
 
 
 class BadProfileError(ValueError):
-    """Bytes that are no profile."""
+    """An error for bytes that are no pprof profile."""
 
 
 def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
-    """Yield the frames, root first, and the count of each sample in a pprof profile. Raises BadProfileError."""
+    """Yield frames (root first) and count of each sample in a pprof profile. Raises BadProfileError if it is none."""
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
@@ -39,7 +39,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
 
 
 def encoded(stacks: Mapping[str, int], event: str) -> bytes:
-    """Return stacks (`frame;frame`, root first) with their weights as a profile that pprof reads."""
+    """Return the bytes of a pprof profile with these weights by stack (`frame;frame`, root first)."""
     strings = {"": 0}
 
     def text(value: str) -> int:
@@ -61,7 +61,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
 
 
 def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
-    """Return a message's varints, and its texts, messages and packed numbers as bytes, both by field number."""
+    """Return two dicts by field number: a message's varints; its texts, nested messages and packed numbers as bytes."""
     numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):
@@ -84,7 +84,7 @@ def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int,
 
 
 def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
-    """Return all numbers of a repeated field, also those in packed form."""
+    """Return all numbers of a repeated field: `numbers`, then those in packed form (bytes)."""
     for part in packed:
         at = 0
         while at < len(part):
@@ -118,7 +118,7 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def speedscope(stacks: Mapping[str, int], event: str, title: str) -> dict[str, object]:
-    """Return stacks with their weights in speedscope's file format, as JSON values."""
+    """Return the JSON object of a speedscope file with these weights by stack."""
     frames: dict[str, int] = {}
     samples = [[frames.setdefault(name, len(frames)) for name in stack.split(";")] for stack in stacks]
     unit = {"alloc": "bytes", "lock": "nanoseconds"}.get(event, "none")

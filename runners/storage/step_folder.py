@@ -1,4 +1,4 @@
-"""A step's folder: the names of its files, its record as JSON, and its frames."""
+"""The folder of one step: the names of its files, its record (step.json), and its frames (Parquet files)."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class StoreError(LabError):
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a file by `content`, whole or not at all (write, fsync, rename)."""
+    """Replace a file's content, whole or not at all (write a new file, fsync, rename)."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as out:
         out.write(content)
@@ -41,7 +41,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor: the path of a file or folder, there or not, inside the folder that the attribute `of` holds."""
+    """A descriptor that returns the path of `name` in its owner's folder (attribute `of`), whether it exists or not."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of
@@ -52,7 +52,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class StepFolder:
-    """One measured step on disk; if `archived`, in an archive and so without files of its own (see archive.py)."""
+    """One measured step on disk. If `archived` it is in an archive and has no files of its own (see archive.py)."""
 
     path: Path
     archived: ClassVar[bool] = False
@@ -87,14 +87,14 @@ class StepFolder:
         return self.path.name.removesuffix(PARTIAL)
 
     def console_text(self) -> str | None:
-        """Return the generator's standard output; None when none was kept."""
+        """Return the generator's standard output; None if it was not kept."""
         try:
             return self.console.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
 
     def read_meta(self) -> dict[str, Any]:
-        """Return step.json as a dict. Raises StoreError when it is missing or not JSON."""
+        """Return step.json as a dict. Raises StoreError if the file is missing or not JSON."""
         try:
             value: dict[str, Any] = json.loads(self.meta.read_text(encoding="utf-8"))
             return value
@@ -102,15 +102,15 @@ class StepFolder:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
 
     def write_frames(self, frames: Mapping[str, "pd.DataFrame"]) -> None:
-        """Store each frame with rows as a Parquet file; the file `empty` lists the names of the frames without."""
-        import pyarrow as pa  # here, because rooms that never touch a frame also use this module's names
+        """Store each frame that has rows as a Parquet file; the file `empty` lists the names of frames without rows."""
+        import pyarrow as pa  # here, because code that uses no frame imports this module too
         import pyarrow.parquet as pq
 
         self.empty.parent.mkdir(exist_ok=True)
         for name, frame in frames.items():
             if frame.empty:
                 self.frame(name).unlink(missing_ok=True)
-            else:  # as DataFrame.to_parquet, in two thirds of its time
+            else:  # writes the same as DataFrame.to_parquet, in two thirds of the time
                 table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
                 pq.write_table(table, self.frame(name))
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
@@ -121,12 +121,12 @@ class StepFolder:
 
         if not self.frame(name).exists():
             return None
-        # as pandas.read_parquet, in half of its time: these files are small and there are a thousand in a run
+        # reads the same as pandas.read_parquet in half the time: a run has a thousand of these small files
         frame: pd.DataFrame = pq.ParquetFile(self.frame(name)).read(use_threads=False).to_pandas()
         return frame
 
     def empty_frames(self) -> frozenset[str]:
-        """Return the names of the frames that were stored without a row; none if an earlier lab stored the step."""
+        """Return the names of the frames without rows; no names if an earlier version of the lab stored the step."""
         try:
             return frozenset(json.loads(self.empty.read_text(encoding="utf-8")))
         except (OSError, ValueError):

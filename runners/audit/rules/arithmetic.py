@@ -1,4 +1,4 @@
-"""Rules SUM and DOC003: figures of one output that can't all be true, and outputs that are given twice."""
+"""Rules SUM and DOC003: figures of one output that contradict each other, and outputs that are given twice."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ from runners.readers.summary import NEGATIVE
 from runners.readers.tools import WRK, facts
 
 ROUNDED = 0.012  # rounding of two figures to two decimals, both at least 0.85 of their unit
-BUCKET = 0.002  # a histogram's bucket is at most this much wider than the value in it
+BUCKET = 0.002  # share of a value by which the upper end of its histogram bucket may exceed it
 INVENTED = 0.03
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
-OF_THE_MEAN = 0.1  # by which percentiles of a sketch, or of part of the responses, may miss the mean
-ENOUGH_ROWS = 4  # percentiles; outputs that agree in fewer may be two
+OF_THE_MEAN = 0.1  # share by which a mean may miss bounds from estimated percentiles, or those of some responses
+ENOUGH_ROWS = 4  # percentiles; two outputs of different runs may agree in fewer
 MOST_COMPARED = 60  # outputs with the same percentiles
 WHOLE_US = 1_000.0  # rounding of whole milliseconds
 
@@ -101,7 +101,7 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
-    """Return the least and the greatest mean that percentiles (0..1, microseconds) and a maximum, if known, allow.
+    """Return the least and greatest mean (us) that percentiles (level 0..1, us) and the maximum, if known, allow.
 
     Responses between two percentiles took at least the time at the lower and at most the time at the upper percentile.
     """
@@ -126,7 +126,7 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1); a row printed as 1.000000 must have an infinite inverse."""
+    """Return whether a spectrum's row is at a level (0..1). A row with a finite inverse is below 1, if printed as 1."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
@@ -155,7 +155,7 @@ def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
 def _missing_from_histogram(output: Output) -> Iterator[Seen]:
     lost, usual, requests = figures.left_out(output), left_out_by_warm_up(output), output.report.requests
     if figures.fell_short(output) or figures.dead_connections(output) or figures.has_queue(output):
-        return  # what came late or never is in no histogram, and another rule's
+        return  # responses that came late or never are in no histogram; other rules report them
     if lost is None or requests is None:
         return
     if lost < 0:
@@ -202,7 +202,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """Yield outputs that have the percentiles of an output of another load, or repeat an output further above."""
+    """Yield outputs with the percentiles of an output of another load, and outputs that repeat one further above."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:

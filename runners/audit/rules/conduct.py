@@ -1,4 +1,4 @@
-"""Rules RUN and SMP: how the generator was run, what it printed of itself, and how many samples figures have."""
+"""Rules RUN and SMP: how the generator was run, what it reported of its own run, how many samples its figures have."""
 
 import math
 import re
@@ -22,12 +22,12 @@ _COMPLAINT = re.compile(
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
-AT_BOUND = 0.98  # share of the time-out from which on a response may have been given up
-JUST_OVER = 1.001  # by which a timer may be late
+AT_BOUND = 0.98  # a maximum from this share of the time-out on may be that of requests that timed out
+JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 WHOLE_RUN = 0.9
 WANTED = 0.99
 JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
-MEDIAN = 0.5  # rests on half of the samples, however few they are
+MEDIAN = 0.5  # level of the median, which has half of the samples beyond it, however few they are
 _CENSORED = re.compile(r"\bcensored (\d{1,15})\b")
 
 
@@ -39,7 +39,7 @@ def _too_short(output: Output) -> Iterator[Seen]:
     means: dict[str, tuple[float | None, ...]] = {"calibration": report.calibrations_us}
     if report.latency:
         means["Latency"] = (report.latency.mean,)
-    if report.requests_per_thread and not report.calibrations_us:  # it is counted once the calibration is over
+    if report.requests_per_thread and not report.calibrations_us:  # Req/Sec is counted after the calibration
         means["Req/Sec"] = (report.requests_per_thread.mean,)
     broken = [name for name, values in means.items() if any(math.isnan(value or 0.0) for value in values)]
     if duration is not None and duration <= figures.WRK2_WARM_UP_S:
@@ -70,7 +70,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
-    """Return the number of requests that wrk2 leaves out because of its warm-up, at the run's rate."""
+    """Return the number of requests that wrk2's warm-up, at the run's rate, keeps out of the histogram."""
     rate = figures.achieved_rps(output) or output.offered_rps
     return rate * figures.warm_up_s(output) if rate else None
 
@@ -93,7 +93,7 @@ def _cut(output: Output) -> Iterator[Seen]:
     report = output.report
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
     if not output.missing or output.report.columns > 1 or uncounted:
-        return  # that a bare table of percentiles lacks their number is SMP002
+        return  # rule SMP002 reports that a bare table of percentiles lacks the number of samples
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
@@ -150,7 +150,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     text = f"{known}, {listed}: that is an anecdote, not a percentile"
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
-    # a tool prints the higher ones whether they are wanted or not
+    # a tool prints higher percentiles whether they are wanted or not
     wanted = output.report.columns > 1 or max(thin) <= WANTED
     yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
@@ -177,14 +177,14 @@ def _at_bound(output: Output) -> Iterator[Seen]:
     censored = next((int(match[1]) for line in output.report.extra if (match := _CENSORED.search(line))), 0)
     if censored:
         text = f"{words.several(censored, 'request')} had no response when the run ended: the maximum is a lower bound"
-        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # it says so itself
+        yield Seen(output, text, {"censored": censored, "max_us": largest}, Severity.WARNING)  # the tool reports it
         return
     highest = max((value for _, value in output.report.latencies.rows), default=None)
     longest = largest if largest is not None else highest
     if longest is None or longest <= 0 or figures.is_of_no_run(output):
         return
     if figures.fell_short(output) or figures.has_queue(output):
-        return  # of a queue the length says all
+        return  # in a growing queue the maximum is the queue's length
     commanded_s = output.command.timeout_s if output.command else None
     timeout_s = commanded_s or facts(output.tool).timeout_s
     if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:

@@ -1,7 +1,7 @@
 """Rules ERR002 and ERR003: error counts that a script's unseeded random numbers give, whatever the server does.
 
-LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) starts from constants unless it is seeded.
-Lanes of it are drawn at once; a matrix gives their first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
+LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) draws one fixed sequence unless it is seeded.
+Lanes (parts of it) are drawn at once; a matrix gives first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
 import math
@@ -22,11 +22,11 @@ Words = npt.NDArray[np.uint64]
 Draws = npt.NDArray[np.float64]
 Solved = tuple[int, Output]  # a number of writes, and the output that it explains
 
-#: k (bits of state in use), q and s of each component, as L'Ecuyer calls them.
+#: Parameters of the generator's four components, as L'Ecuyer names them: k (bits of state in use), q and s.
 _COMPONENTS = ((63, 31, 18), (58, 19, 28), (55, 24, 7), (47, 21, 8))
 _WARM_UP = 10
-_JUMP_BITS = 10  # a lane is as many steps as this power of two
-_SIZES = (1 << 14, 1 << 18, 1 << 21, 9 << 19)  # of sequences that are kept
+_JUMP_BITS = 10  # a lane (part of the sequence) has 2 ** _JUMP_BITS draws
+_SIZES = (1 << 14, 1 << 18, 1 << 21, 9 << 19)  # lengths of the sequences that are cached
 _MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0000)
 
 
@@ -37,7 +37,7 @@ def _step(states: Words, k: int, q: int, s: int) -> Words:
 
 
 def _first_states() -> Iterator[Words]:
-    """Yield the state of each component in a script without a seed, before its first draw, as an array of one."""
+    """Yield each component's state before the first draw of a script without a seed, as an array with one element."""
     value = 0.0
     for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
@@ -49,7 +49,7 @@ def _first_states() -> Iterator[Words]:
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """Return the product over GF(2) of a matrix, given as the images of the 64 unit vectors, and each vector."""
+    """Return matrix times vector over GF(2), for each of `vectors`; `matrix` has the images of the 64 unit vectors."""
     result = np.zeros_like(vectors)
     for bit in range(64):
         result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
@@ -57,7 +57,7 @@ def _apply(matrix: Words, vectors: Words) -> Words:
 
 
 def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
-    """Return the states of one component at the first step of each lane."""
+    """Return the state of one component at the start of each of `count` lanes; `first` is the first lane's."""
     lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
     for _ in range(_JUMP_BITS):
         jump = _apply(jump, jump)
@@ -69,7 +69,7 @@ def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
 
 @cache
 def _sequence(size: int) -> Draws:
-    """Return at least the first `size` numbers of the sequence, in [0, 1)."""
+    """Return at least the first `size` numbers, in [0, 1), that a script without a seed draws."""
     count = -(-size >> _JUMP_BITS)
     states = [_lanes(first, own, count) for first, own in zip(_first_states(), _COMPONENTS, strict=True)]
     drawn = np.empty((1 << _JUMP_BITS, count))
@@ -90,21 +90,21 @@ def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
     return (np.floor(fractions(count) * float(high - low + 1)) + low).astype(np.int64)
 
 
-MOST_DRAWS = 4_500_000  # of one thread; a longer replay costs more than it tells
+MOST_DRAWS = 4_500_000  # of one thread; a longer replay would take too long
 LIKELY_ACCIDENT = 0.1
-FAR = 5.0  # standard deviations: further off, the replay can't agree
+FAR = 5.0  # standard deviations from the expected count; a guess that is further off is not replayed
 LONGEST_SCRIPT_BYTES = 64 * 1024
 _POWERS = tuple(10**power for power in range(2, 8))
 ROUND = tuple(digit * 10**power for power in range(2, 8) for digit in (1, 2, 3, 5))
-SAME_WRITES = 3e-4  # outputs that one number of writes explains agree on it this closely
-NEAR_WRITES = 0.03  # threads of one run differ by this much in how many requests they send
+SAME_WRITES = 3e-4  # share by which numbers of writes may differ and still count as the same number
+NEAR_WRITES = 0.03  # share by which the numbers of requests of a run's threads may differ
 TWO_DRAW_KEYS = (10**4, 10**5, 10**6)
 TWO_DRAW_SHARES = (0.005, 0.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Absent keys (in words) that explain an error count; `chance`: that a draw hits one; `accident`: it is luck."""
+    """Absent keys (in words) that explain an error count, the `chance` to draw one, and of a match by `accident`."""
 
     absent: str
     chance: float
@@ -114,7 +114,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield each guess at the absent keys: in words, a share of the range, and whether they lie below that share."""
+    """Yield guesses at the absent keys: a text, a share of the key range, and whether they lie below it, not above."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -125,7 +125,7 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the absent keys that explain `errors` in `requests` draws, else None; `ranges`: known numbers of keys."""
+    """Return the absent keys that explain `errors` in `requests` draws, or None. `ranges`: known numbers of keys."""
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
@@ -168,12 +168,12 @@ def _unseeded(output: Output) -> Iterator[Seen]:
     yield Seen(output, text, evidence)
 
 
-_WRITES = re.compile(r"(?i)put|post")  # a script that is named so does not read alone
+_WRITES = re.compile(r"(?i)put|post")  # a script with such a name also writes
 _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return the numbers of keys that the output's script draws from; () if it sets a seed, None without a script."""
+    """Return each N of a `math.random(1, N)` in an output's script; () if it sets a seed, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -190,7 +190,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for each draw the number of the write that first writes its key; a write draws a key, then a value."""
+    """Return for each drawn key the index of its first write; a write draws two numbers, a key and then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -201,7 +201,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return how many writes of each thread make `errors` of `requests` random reads miss; None if no number does."""
+    """Return the number of writes per thread after which `errors` of `requests` random reads miss; None without one."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
@@ -213,7 +213,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Yield error counts that follow if a PUT draws two random numbers (key and value) and a GET draws one."""
+    """Yield GETs' error counts that follow if each PUT draws two random numbers (key and value) and each GET one."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output
@@ -253,7 +253,7 @@ def _two_draws(group: Group) -> Iterator[Seen]:
 
 
 def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
-    """Return groups of outputs that nearly the same number of writes explains; `solved` is sorted by that number."""
+    """Group outputs that nearly the same number of writes explains; `solved` is sorted by that number."""
     clusters: list[list[Solved]] = []
     for writes, output in solved:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:

@@ -1,4 +1,4 @@
-"""Rules RAT: offered and achieved rates, and what latencies mean if these rates differ."""
+"""Rules RAT: offered and achieved rates, and the meaning of latencies if the two rates differ."""
 
 import math
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from runners.audit.rule import Group, Seen, rule
 from runners.readers.output import Output
 from runners.readers.tools import TRUEPACE, WRK, WRK2
 
-QUEUED = 0.15  # of the maximum: the median of a queue that grows evenly is half of it
-IMPOSSIBLE_US = 1e9  # a calibration with no response prints the largest number there is
+QUEUED = 0.15  # least share of the maximum for a queue's median, which is half of it if the queue grows evenly
+IMPOSSIBLE_US = 1e9  # wrk2's calibration prints a number above it if there was no response
 RATE_STEP, LATENCY_STEP = 1.1, 0.9  # the median falls by a tenth while the rate rises by a tenth
-BURST = 10.0  # p90 over p50; its square, p99 over p50. Requests come evenly, so much of the run stalled
+BURST = 10.0  # least ratio p90 / p50; its square: p99 / p50. Requests leave evenly: for that share the server stalled
 BURST_US = 20_000.0
 DROPPED = "dropped_iterations: "
 BACKLOG = 10.0
 BACKLOG_US = 10_000.0
-LEFT_BEHIND = 0.1  # share by which the calibration's backlog may differ from the longest wait
+LEFT_BEHIND = 0.1  # share by which the backlog after the calibration (s) may differ from the longest wait
 ACHIEVED_AT_FIRST = 0.9
 COLLAPSED = 0.5
-WAITED_US = 1_000_000.0  # no response takes a second at a rate that is met, but one that waited
+WAITED_US = 1_000_000.0  # if the rate is achieved, a response takes a second only if its request waited
 
 
 @rule("RAT001")
@@ -77,7 +77,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
 
 @rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """Yield a shortfall without a queue: no request waited, so the missing ones were not sent."""
+    """Yield a shortfall without a queue: no request waited, so the missing requests were not sent."""
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
@@ -99,7 +99,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
 
 @rule("RAT002")
 def _saturation(output: Output) -> Iterator[Seen]:
-    """Yield latencies of a queue that grew during the run: they spread from nothing to its length at the end."""
+    """Yield latencies that are waits in a queue that grew during the run: from zero to the wait at the run's end."""
     largest = figures.largest_us(output)
     if largest is None or not figures.has_latency(output) or not figures.has_queue(output):
         return
@@ -152,7 +152,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 
 def _began_with(output: Output) -> float | None:
-    """Return wrk2's mean latency (us) in its calibration if a backlog or a cold server explains it; else None."""
+    """Return the mean latency (us) of wrk2's calibration if it is that of a backlog or a cold server, else None."""
     known = [mean for mean in map(words.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
@@ -164,7 +164,7 @@ def _began_with(output: Output) -> float | None:
 
 @rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """Yield runs that achieved the offered rate while wrk2 calibrated, and less than half of it afterwards."""
+    """Yield runs that nearly achieved the offered rate while wrk2 calibrated, and at most half of it afterwards."""
     offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
     if not offered or unrecorded is None or after is None:
         return
@@ -207,7 +207,7 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs to compare: adjacent columns of a table, and outputs of one setting at consecutive rates."""
+    """Yield pairs of outputs to compare: adjacent columns of a table, or consecutive rates with the same settings."""
     for first, second in pairwise(group):
         if second.report.columns > 1 and second.report.column == first.report.column + 1 and second.path == first.path:
             yield first, second

@@ -1,4 +1,4 @@
-"""Rules ERR: errors that count as successes, time-outs, and a mixed load with requests of one kind alone."""
+"""Rules ERR: errors that count as successes, time-outs, and a mixed load that sent requests of one kind only."""
 
 import math
 import re
@@ -11,8 +11,8 @@ from runners.audit.rule import Group, Seen, Severity, rule
 from runners.readers.output import Output
 from runners.readers.tools import WRK, WRK2, facts, is_like_wrk
 
-ONE_KIND = 0.05  # a mixed load with less than this share of one kind is no mix
-APART = 0.1  # responses of two kinds must differ in size by this share for sizes to tell them apart
+ONE_KIND = 0.05  # a mixed load with at most this share of one kind is no mix
+APART = 0.1  # the sizes of two kinds of response must differ by this share, so that a mean size shows the mix
 _KIND = re.compile(r"[a-z]+")
 
 
@@ -21,7 +21,7 @@ def _errors(output: Output) -> Iterator[Seen]:
     errors, requests = output.report.non_2xx, output.report.requests
     if not errors or not requests:
         return
-    share = min(1.0, errors / requests)  # SUM003 finds more errors than requests
+    share = min(1.0, errors / requests)  # rule SUM003 reports more errors than requests
     portion = words.percent(share) if share >= figures.FEW_ERRORS else f"1 in {words.count(requests / errors)}"
     by_status = is_like_wrk(output.tool) or output.tool == "ab"
     bad = f"responses ({portion}) are not 2xx or 3xx" if by_status else f"requests ({portion}) failed"
@@ -32,7 +32,7 @@ def _errors(output: Output) -> Iterator[Seen]:
 
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Yield socket errors. Source of wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
+    """Yield a finding on socket errors. wrk's time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
@@ -75,7 +75,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
-    """Yield each output without errors, the kinds of request that its script's name lists, and bytes per response."""
+    """Yield each output without errors, the kinds of request in the name of its script, and its bytes per response."""
     for output in group:
         requests, size = output.report.requests, words.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
@@ -85,7 +85,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """Yield mixed loads (put_get) whose mean response size is that of the report's loads of one kind (put or get)."""
+    """Yield mixed loads (put_get) with the mean response size of the report's loads of one kind (only put or get)."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:

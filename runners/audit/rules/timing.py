@@ -1,4 +1,4 @@
-"""Rules TIM and NET: latencies that a timer makes, not the server.
+"""Rules TIM and NET: latencies that a timer causes, not the server.
 
 A generator that rounds its waits up to a timer tick sends each request late by an amount that is spread evenly over one
 tick. If the server is much faster, the latency grows linearly with the percentile, from almost nothing to about a tick.
@@ -23,15 +23,15 @@ UP_TO = 0.9
 FEWEST_ROWS = 8
 STRAIGHT_R2 = 0.995
 LARGEST_DEVIATION = 0.05
-TIMER_US = (700.0, 1_600.0)  # widths that a millisecond tick produces, with what wake-up and server add
+TIMER_US = (700.0, 1_600.0)  # range of widths that a millisecond tick gives, with the time of wake-up and server
 
 
 @dataclass(frozen=True, slots=True)
 class TimerFit:
-    """A straight line through a spectrum up to p90; `width_us`: the line's slope, the width of the uniform range.
+    """A straight line through latency by percentile, up to p90; uniformly distributed latencies lie on such a line.
 
-    `deviation` is the largest distance from the line as a share of the width: the Kolmogorov distance from a uniform
-    distribution. There is no p-value: of millions of samples every real distribution differs "significantly".
+    `width_us`: the line's slope, the width of that distribution. `deviation`: the largest distance from the line as a
+    share of the width (Kolmogorov distance); no p-value, since with millions of samples any difference is significant.
     """
 
     width_us: float
@@ -54,7 +54,7 @@ class TimerFit:
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for under three points."""
+    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for under 3 points."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
@@ -117,7 +117,7 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
         return
     upper = figures.at(output, 0.9) or figures.at(output, 0.95)
     if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):
-        return  # true, and not to the point: the tail is not the timer's
+        return  # the tail is far above a tick: the timer does not matter
     whole = bool(rows) and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
     if output.tool == WRK2 and middle_us and timer_line(output) is None:
         text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"

@@ -6,13 +6,13 @@ from typing import Any
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - JupyterLab defines it
 HERE = Path(__file__).resolve().parent
-#: The project's own notebooks; whoever wants to keep outputs saves a notebook under another name.
+#: Paths of the project's own notebooks, which are saved without outputs; copies under other names keep their outputs.
 OWN = re.compile(r"notebooks/(index|\d\d_\w+)\.ipynb")
 KEPT_METADATA = {"tags"}
 
 
 def without_outputs(model: dict[str, Any], path: str, contents_manager: object) -> None:
-    """Leave out of a notebook of the project, as it is saved, what running it adds."""
+    """Remove from a notebook of the project, before it is saved, the outputs, counts and metadata that running adds."""
     if model["type"] != "notebook" or not OWN.fullmatch(path.strip("/")):
         return
     content = model["content"]
@@ -25,5 +25,5 @@ def without_outputs(model: dict[str, Any], path: str, contents_manager: object) 
 
 c.ServerApp.root_dir = str(HERE.parents[2])
 c.LabApp.extra_labextensions_path = [str(HERE)]
-c.LabApp.app_settings_dir = str(HERE / "settings")  # no question about news, no look for updates
+c.LabApp.app_settings_dir = str(HERE / "settings")  # which switch off news and the check for updates
 c.FileContentsManager.pre_save_hook = without_outputs

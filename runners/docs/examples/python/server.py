@@ -1,4 +1,4 @@
-"""The standard library's HTTP server, one thread a connection; it ends on SIGTERM."""
+"""The standard library's HTTP server with one thread per connection. SIGTERM ends it."""
 
 import http.server
 import sys
@@ -6,7 +6,7 @@ import sys
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # keeps connections open
-    wbufsize = -1  # head and body leave in one write: two wait for the client's delayed acknowledgement, 40 ms
+    wbufsize = -1  # head and body leave in one write; a second write would wait 40 ms for a delayed ACK
 
     def do_GET(self) -> None:
         self.send_response(200)

@@ -1,4 +1,4 @@
-"""An ASGI application for uvicorn that keeps items in memory: `pip install uvicorn`."""
+"""An ASGI application that keeps items in memory, for uvicorn (`pip install uvicorn`)."""
 
 from typing import Any
 
