@@ -68,7 +68,7 @@ def keep(folder: RunFolder, as_json: bool) -> None:
 @click.option("--event", type=click.Choice(("cpu", "alloc", "lock")), default="cpu", show_default=True)
 @JSON
 def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool) -> None:
-    """Write the first profile of a run in the format of speedscope or pprof."""
+    """Write a run's first profile for speedscope or pprof."""
     from runners.cli.work import exported_profile
 
     name, content = exported_profile(folder, form, event)
