@@ -234,7 +234,7 @@ def dataset(folder: Path, roots: tuple[Path, ...], sql: str | None, form: str, a
 @click.option("--yes", is_flag=True, help="Remove them; without it they are listed.")
 @JSON
 def prune(root: Path | None, days: float | None, keep: int | None, incomplete: bool, yes: bool, as_json: bool) -> None:
-    """List the runs that meet every given criterion; with --yes remove them.
+    """List runs that meet all criteria; with --yes remove them.
 
     The runs are those below ROOT; without ROOT, this project's. A run that is being measured is neither listed nor
     removed.
