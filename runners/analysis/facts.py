@@ -177,7 +177,7 @@ def line(step: Step) -> str:
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate of the slowest closed loop of writes on the setting `subject`, else of the engine's last fill."""
+    """Return the rate of the slowest closed loop of writes on a setting; without one, of the engine's last fill."""
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]

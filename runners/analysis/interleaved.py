@@ -237,7 +237,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
 
 
 def _cut(start: Start, count: int) -> Start:
-    """Return a start with its first `count` treatments: the reference target, which comes last, is left out."""
+    """Return a start without the reference target: only its first `count` treatments are kept, and it is the last."""
     return Start(start.logs[:count], start.left_out[:, :count])
 
 

@@ -157,7 +157,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Return a cause's share of the excess, its interval by a bootstrap of spikes (B. Efron, 1979, Ann. Stat. 7)."""
+    """Return a cause's share of the excess latency; resampled spikes give its interval (Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 

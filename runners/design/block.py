@@ -201,13 +201,13 @@ class FaultInjection:
 class Interleaved:
     """A comparison of treatments whose servers are up at once, over several fresh starts (runners/docs/method.md).
 
-    Without `slice_s`, each request goes to one of the servers, and a server that does nothing is added. Each server
-    gets the rate `rate_rps`, or if that is 0, a rate at which all together use at most half of the core. With
-    `slice_s`, a closed loop loads one server at a time. `control` adds a second process of the baseline. Each start has
-    the baseline and `at_once` other treatments (an incomplete block design), or all if `at_once` is 0. `primary`: the
-    quantity that decides; `margin`: its relative change that would matter; `until`: the block ends when `primary` is
-    decided. `solo`, `loops`: each server is also loaded alone, at the rate or in closed loop. `cold`: names of
-    treatments neither filled nor warmed. `like`: an earlier block whose rate or probes give the rate.
+    Without `slice_s`, each request goes to one of the servers; a server that does nothing is added, to show the floor.
+    Each server gets the rate `rate_rps`; if that is 0, a rate at which all together use at most half of the core that
+    they share. With `slice_s`, a closed loop loads one server at a time. `control` adds a second process of the
+    baseline. `at_once`: how many other treatments a start has (0: all). `primary`: the quantity that decides;
+    `margin`: its smallest relative change that matters; `until`: the block ends when `primary` is decided. `solo`,
+    `loops`: each server is also loaded alone, at the rate or in closed loop. `cold`: names of treatments that are
+    neither filled nor warmed. `like`: an earlier block; the rate is taken from its rate or from its closed loops.
     """
 
     name: str

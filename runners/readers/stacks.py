@@ -229,7 +229,7 @@ class Batches:
     samples: float
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return by name the weight per batch of the stacks that count for the name (`names=set`: names of frames)."""
+        """Return for each name the weight per batch of its stacks; `names` returns the names of a list of frames."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):

@@ -198,7 +198,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return a row per slice of `grid` (None: per second): `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us` (else NaN)."""
+    """Return rows of `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`, one per slice of `grid` (None: one per second)."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))

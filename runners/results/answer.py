@@ -159,9 +159,9 @@ class Needed(StrEnum):
 class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
-    `claim`: a claim of the original report in translation, `line`: its line there, `claimed`: the verdict it amounts
-    to. `yes`, `no`: a sentence for each verdict; `means`: the conclusion. `cores`: how many cores the server needs.
-    `headline`: README.md shows this question for its experiment, and the report's part for the author has it first.
+    `claim`: a sentence of the original report, translated; `line`: its line there; `claimed`: the verdict that the
+    sentence states. `yes`, `no`: our sentence for each verdict; `means`: the conclusion. `cores`: how many the server
+    needs. `headline`: README.md shows this question, and "If this were your report" begins with it.
     """
 
     key: str = ""

@@ -61,5 +61,5 @@ class Results:
         return next(named, None)
 
     def clean_loads(self) -> Iterator[Step]:
-        """Yield the loads at one rate without a profiler."""
+        """Yield the loads of a fixed-rate block that ran without a profiler."""
         yield from self.run.find(kind="load", profiled=False)

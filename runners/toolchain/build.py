@@ -94,7 +94,7 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`; `say` its `stage` at times. Raises ToolError with the last lines."""
+    """Run a build with its output in `log`; tell `say` at times how far it is. Raises ToolError if the build fails."""
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")

@@ -68,7 +68,7 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """Return a program's path, next to the interpreter or on PATH. Raises MeasureError with `remedy` without one."""
+    """Return a program's path, next to the interpreter or on PATH. Raises MeasureError if it is in neither place."""
     installed = Path(sys.executable).with_name(name)
     executable = str(installed) if installed.exists() else shutil.which(name)
     if executable is None:

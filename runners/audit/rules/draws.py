@@ -31,7 +31,7 @@ _MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0
 
 
 def _step(states: Words, k: int, q: int, s: int) -> Words:
-    """Return the states of one component of the generator after one draw."""
+    """Return the next states of one component of LuaJIT's random number generator, for an array of states."""
     kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
     return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
@@ -114,7 +114,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield guesses at the absent keys: a text, a share of the key range, and whether they lie below it, not above."""
+    """Yield candidates for the absent keys: (description, a point in the key range as a share, whether below it)."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
