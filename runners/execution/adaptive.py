@@ -219,7 +219,7 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return a ladder's base rate from a search's steps on one server; None if it has no closed loop or no rate step."""
+    """Return a ladder's base rate from a search on one server; None if it has no closed loop or no rate step."""
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]
