@@ -60,7 +60,7 @@ def size_words(run: Run) -> str:
     """Return a run's size in words, with an explanation of the size `published`."""
     size = str(run.manifest.get("size"))
     if size == PUBLISHED:
-        return f"the published workloads at rates that this machine achieves, for a minute (size “{size}”)"
+        return f"the published workloads at rates that this machine achieves, most for a minute (size “{size}”)"
     return f"size {size}"
 
 

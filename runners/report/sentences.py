@@ -220,7 +220,7 @@ def evidence_of(answer: Answer) -> str:
         return "; ".join(filter(None, map(words_of, answer.evidence)))
     compared = facts.grouped(alike, lambda piece: (piece.label, piece.row.quantity.label, piece.row.baseline))
     first = sorted(compared.values(), key=lambda group: not any(piece.row.decided for piece in group))
-    return "; ".join(map(_from_one_baseline, first))
+    return ". ".join(map(_from_one_baseline, first))  # one sentence a group
 
 
 def _says_all(difference: Difference) -> bool:

@@ -111,7 +111,8 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:
         if not quotable(step):
-            yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown."
+            counts = " Profiles count all the same." if step.profiled and facts.usable_profile(step) else ""
+            yield step, f"{words.sentence(facts.why_not(step))} Latency is not shown.{counts}"
     for step in run.steps:
         shown_elsewhere = step in measured or step.record.own_section or step.kind == RATE_STEP
         if not (step.valid or shown_elsewhere):
