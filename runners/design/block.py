@@ -259,12 +259,13 @@ class Interleaved:
         """Return a closed loop per treatment, which warms it and from which the rate is chosen; none if not needed."""
         if self.rate_rps > 0 or self.slice_s > 0 or self.like is not None:
             return ()
-        sessions = [WarmServer(treatment, self.workload, self.size).warm_up(self.shape) for treatment in self.ordered]
-        # named after the block: a resume must not read the probes of another block on the same treatments
-        own = (replace(one.trials[0], name=step_name(PROBE, self.name, one.treatment.name)) for one in sessions)
-        return tuple(
-            replace(session, trials=(probe,), warm_up=probe) for session, probe in zip(sessions, own, strict=True)
-        )
+        sessions = list[Session]()
+        for treatment in self.ordered:
+            session = WarmServer(treatment, self.workload, self.size).warm_up(self.shape)
+            # named after the block: a resume must not read the probes of another block on the same treatments
+            probe = replace(session.trials[0], name=step_name(PROBE, self.name, treatment.name))
+            sessions.append(replace(session, trials=(probe,), warm_up=probe))
+        return tuple(sessions)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
         """Choose the rate offered to each server from the treatments' closed-loop rates; None for a block by slices."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -65,8 +66,8 @@ class LoadSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Generator:
-    """A load generator. It sends for `lead_s` before it records. `command` raises MeasureError if it can't send it."""
+class Generator(ABC):
+    """A load generator. It sends for `lead_s` seconds before it records."""
 
     path: Path
     version: str
@@ -75,8 +76,9 @@ class Generator:
     def lead_s(self, spec: LoadSpec) -> float:
         return spec.warmup_s
 
+    @abstractmethod
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        raise NotImplementedError
+        """Return the command that sends a load. Raises MeasureError if this generator can't send it."""
 
 
 @dataclass(frozen=True, slots=True)
