@@ -83,7 +83,7 @@ def keeps_latencies(record: StepRecord) -> bool:
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its frames and what its generator printed.
 
-    Values are rounded to the digits above noise: times of requests to three digits, activity to hundredths of a
+    Values are rounded to the digits above noise: response times to three digits, activity to hundredths of a
     millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor,
     if the step is valid, are requests' service times: reports quote their response times.
     """
@@ -94,6 +94,8 @@ def archived_content(step: Step) -> Content:
         _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str"),
     }
     requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
+    rounded = frames["histograms"].assign(value_us=_three_digits(frames["histograms"]["value_us"]))
+    frames["histograms"] = rounded.groupby(["t_s", "kind", "value_us"], as_index=False)["count"].sum()
     service_us = requests["service_us"].mask(pd.Series(step.valid, requests.index))
     frames["requests"] = together(
         requests.assign(response_us=_three_digits(requests["response_us"]), service_us=_three_digits(service_us))

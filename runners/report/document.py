@@ -36,10 +36,11 @@ class QuestionPart:
 
     @property
     def claim(self) -> str:
-        """The claim of the original report, with its line number if known; empty without a claim."""
+        """The claim of the original report, with its source and lines; empty without a claim."""
         question = self.answered.question
-        line = f", line {question.line}" if question.line else ""
-        return f"The original report{line}: {question.claim}" if question.claim else ""
+        lines = (question.line,) if isinstance(question.line, int) else question.line
+        place = f", {'line' if len(lines) == 1 else 'lines'} {words.listed(map(str, lines))}" if lines else ""
+        return words.sentence(f"{question.source}{place}: {question.claim}") if question.claim else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class Needed(StrEnum):
 class Question(Struct, frozen=True):
     """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
 
-    `claim`: a sentence of the original report, translated; `line`: its line there; `claimed`: the verdict that the
+    `claim`: a sentence of `source`, translated; `line`: its line or lines there; `claimed`: the verdict that the
     sentence states. `yes`, `no`: our sentence for each verdict; `means`: the conclusion. `cores`: how many the server
     needs. `headline`: README.md shows this question, and "If this were your report" begins with it.
     """
@@ -167,7 +167,8 @@ class Question(Struct, frozen=True):
     key: str = ""
     text: str = ""
     claim: str = ""
-    line: int = 0
+    line: int | tuple[int, ...] = ()
+    source: str = "the original report"
     cores: int = 1
     yes: str = ""
     no: str = ""

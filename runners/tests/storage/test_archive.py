@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from runners.analysis.intervals import with_bounds
+from runners.analysis.intervals import blocks_of, with_bounds
 from runners.audit.audit import audit
 from runners.experiments.references import concluded, keep_reference, write_report
 from runners.readers.history import open_history
 from runners.readers.outputs import find_in
-from runners.readers.reading import archived_content, keeps_latencies, read_run, store_frames, together
+from runners.readers.reading import archived_content, read_run, store_frames, together
 from runners.readers.stacks import batches, in_batches
 from runners.report.report import KEPT_FIGURES
 from runners.storage.archive import Archive, Content, steps_file, write_archive
@@ -50,14 +50,21 @@ def test_steps_frames_and_consoles_are_the_same(pair: tuple[RunFolder, RunFolder
         assert (after.record, after.unreadable) == (before.record, before.unreadable)
         assert after.folder.console_text() == before.folder.console_text()
         assert after.frames.keys() == before.frames.keys()
-        kept = archived_content(before if keeps_latencies(before.record) else with_bounds(before)).frames
+        kept = archived_content(with_bounds(before)).frames
         for name in before.frames:
             assert_frame_equal(after.frames[name], kept[name])
         whole = before.kind == "load" and not before.profiled
-        same = ("summary", "spectrum", "stacks", *(("histograms", "slices", "percentiles") if whole else ()))
+        same = ("summary", "spectrum", "stacks", *(("slices",) if whole else ()))
         assert all(kept[name].equals(before.frames[name]) for name in same)
+        if whole:
+            exact, rounded = blocks_of(before), blocks_of(after)
+            assert exact is not None and rounded is not None and np.array_equal(exact.totals, rounded.totals)
+            assert [rounded.percentile(level) for level in LEVELS] == pytest.approx(
+                [exact.percentile(level) for level in LEVELS], rel=0.005
+            )
 
 
+LEVELS = (0.5, 0.9, 0.99, 1.0)
 _TIMES = st.integers(-(10**14), 10**14)
 _NUMBERS = st.one_of(
     st.tuples(_TIMES, st.sampled_from([1, 10**3, 10**6, 10**9])).map(lambda pair: pair[0] / pair[1]),
