@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def failing(self) -> dict[str, float]:
-        """The sides whose share of failed responses is above MOST_FAILED, with that share."""
+        """The share of failed responses by side; sides whose share is at most MOST_FAILED are left out."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -152,7 +152,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads' CPU time if it contradicts `row`, that of the request threads; else None."""
+        """Return the CPU row of all threads if it contradicts `row`, the CPU row of the request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

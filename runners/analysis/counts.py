@@ -130,7 +130,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return the number of cores that other processes used, and the share of all cores that the host took; or NaN."""
+    """Return how many cores other processes used, and the share of all cores that the host took; NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -150,7 +150,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return (ended, failed) for each server in `names`: its requests in a load that several servers share."""
+    """Return by server in `names` the (ended, failed) requests of a load that several servers share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -170,7 +170,7 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the sides whose share of failed requests is above MOST_FAILED, each side with that share."""
+    """Return the share of failed requests by side; sides whose share is at most MOST_FAILED are left out."""
     shares = {name: failed_share(counts) for name, counts in failed.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 

@@ -1,9 +1,9 @@
 """Instrument floors, the latency that a load generator itself adds; and what generators record of a frozen server.
 
 The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
-summarised by their median; two rounds that enclose the true median with 95 % are its interval. Fewer than six rounds
-have no such pair: then it is the smallest and the largest. If R requests per second are due and a server is frozen for
-F seconds, R * (F - x) requests wait longer than x seconds.
+summarised by their median. Its interval is bounded by two rounds that enclose the true median with 95 %, or by the
+smallest and the largest of fewer than six rounds. If R requests per second are due and a server is frozen for F
+seconds, R * (F - x) requests wait longer than x seconds.
 """
 
 import math

@@ -102,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many of `draws` from `keys` equally likely keys should hit `chosen` keys; the interval is binomial."""
+    """Return how often `draws` draws from equally likely `keys` should hit one of `chosen` keys; interval: binomial."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -241,7 +241,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return the percentile `recorded` with its interval widened for dependent requests, if histograms allow."""
+    """Return `recorded`, a percentile (0..1), with its interval widened for dependent requests, if histograms exist."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -261,7 +261,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return a percentile (0..1) in us without the second that dominates it (see MADE_BY); None if no second does."""
+    """Return a percentile (0..1) in us without the second of the load that made it (see MADE_BY); None if none did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

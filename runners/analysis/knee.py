@@ -107,7 +107,11 @@ class Knee:
 
 @dataclass(frozen=True)  # without slots, for the cached properties
 class Search:
-    """The data of a search for the knee of one server."""
+    """A search for the knee of one server: the measured rate steps, and the limits of the search.
+
+    Short steps estimate the knee. A longer step lasts at least `long_s`; it confirms a knee if it meets the objective
+    at this rate, and refutes it if it misses.
+    """
 
     objective: Objective
     steps: tuple[RateStep, ...]
@@ -171,7 +175,10 @@ class Search:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior with late sends counted as latency if only a lower bound of the knee is known, else `curve`."""
+        """The posterior that gives the lower bound of the knee.
+
+        It is `curve`, unless only a lower bound is known: then late sends count as latency (see RateStep.as_read).
+        """
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(curve(tuple(step.as_read for step in self.short), self.objective))
@@ -212,7 +219,7 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, at most the highest rate that was met below the refuting step's and closed loop's rates."""
+        """Return the knee, lowered to the highest met rate up to the refuting step's and the closed loop's rates."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)

@@ -1,6 +1,6 @@
 """The posterior of a knee, the highest rate that meets an objective, from the rate steps of one server.
 
-The model of y = log(p99 / limit) is a curve over x = log(rate) that crosses zero at the knee k:
+The model of the excess y = log(p99 / limit) is a curve over x = log(rate) that crosses zero at the knee k:
 
 y = -l (1 - exp((x - k) / w)) below k, y = h (1 - exp((k - x) / w)) above k.
 
@@ -91,7 +91,7 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    """Return the posterior of the knee from at least one step."""
+    """Return the posterior of the knee from the rate steps of one server; at least one is needed."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -121,7 +121,11 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return log likelihoods [parameters, place] of the mean knee, from `likelihoods` [parameters, start, place]."""
+    """Return the log likelihoods [parameters, place] of the mean knee of all starts.
+
+    `likelihoods`: of each start's own knee, [parameters, start, place]. `spread`: the standard deviation between
+    starts.
+    """
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)
@@ -145,7 +149,10 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of unspoilt steps: the density of an `exact` excess, else the probability of its bounds."""
+    """Return the likelihood of unspoilt steps if the curve's excess is `expected`.
+
+    It is a density if the step's excess is known (`exact`), else the probability of an excess from `least` to `most`.
+    """
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     of, between = expected[:, ~exact], ~exact
@@ -156,7 +163,10 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
 
 
 def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floats:
-    """Return the likelihood of spoilt steps, whose excess is uniform between the expected one and FURTHEST + 1."""
+    """Return the likelihood of spoilt steps if the curve's excess is `expected`.
+
+    The excess of a spoilt step is uniform between the expected one and FURTHEST + 1.
+    """
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]

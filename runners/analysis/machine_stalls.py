@@ -102,7 +102,7 @@ def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame,
 
 
 def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISATION) -> npt.NDArray[np.bool_]:
-    """Return, for the first `blocks` tenths of a second, an array that is True where the window of a stall touches."""
+    """Return a mask of the first `blocks` tenths of a second: True if the window of a stall touches the tenth."""
     gone = np.zeros(blocks, dtype=np.bool_)
     for begin, end in windows(stalls, utilisation):
         gone[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True

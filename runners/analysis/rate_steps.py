@@ -82,7 +82,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET or MISSED if both `bounds` agree; else the disturbance, STALLED or GENERATOR."""
+        """Return MET or MISSED if both `bounds` agree; else STALLED or GENERATOR, by what disturbed the step."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
@@ -181,7 +181,10 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step with `calm_us` set, or `stalled` if it fell short of its rate or too little time is left."""
+    """Return the step, to be judged by its time outside of the machine's stalls.
+
+    `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
+    """
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -200,7 +203,7 @@ def start_of(step: Step) -> int:
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with `best` set if the generator was late: latencies minus the largest lateness of the load."""
+    """Return the step; if the generator was late, `best` has the step's values without the largest lateness."""
     if kept_up(step) is not False:
         return rate_step
     lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")

@@ -174,7 +174,7 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects from a shared load; an effect that its `solo` effect contradicts is replaced by that.
+    """Return each effect from the shared load, or from loads on one server alone (`solo`) if the two contradict.
 
     Servers that share a core make response times more alike. Both effects are taken for independent.
     """
@@ -191,7 +191,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return treatments' least-squares effects, their covariance for residual variance 1, and the residual variance."""
+    """Return the treatments' effects by least squares, their covariance for residual variance 1, and that variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -230,7 +230,7 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the two-sided error rate spent after a `share` t of the starts: 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the error rate spent after the `share` t of starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
