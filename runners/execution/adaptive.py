@@ -101,8 +101,8 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     """Yield the requests of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
 
-    Steps without an outcome because of the generator are repeated. `base`: the base of the rates, if an earlier block
-    has measured it.
+    A step is repeated if the generator was late or the step is invalid. `base`: the base of the rates, if an earlier
+    block has measured it.
     """
     if block.search is not None:
         (searched,) = yield from search(block.search, say)

@@ -112,7 +112,10 @@ def carry_out(
     watch: Lines,
     minutes: float | None = None,
 ) -> Ended:
-    """Measure the jobs without a result, as long as `minutes` allow. Raises MeasureError if an outcome says `stop`."""
+    """Measure the jobs without a result, as long as `minutes` allow; return how the campaign ended.
+
+    Raises MeasureError if an outcome says that later jobs would fail too.
+    """
     begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):

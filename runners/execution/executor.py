@@ -359,7 +359,7 @@ class Servers:
         return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
-        """Stop every server that is up, the last one first; each flushes its data."""
+        """Stop all servers that are up, the last one first; they flush their data."""
         while self._up:
             self._up.pop().stop()
 

@@ -139,7 +139,7 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial. truepace sends all sentinels, since generators differ in their figures."""
+        """Return generator, profiler and recorder for a trial; truepace sends all sentinels, so that they compare."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only truepace can share or change a schedule
             generator = self._generator("truepace")

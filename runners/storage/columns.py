@@ -1,4 +1,4 @@
-"""Compressed columns of a table. A column is written in the coding, base column and order of rows with fewest bytes.
+"""Compressed columns of a table, written in the coding, base column and order of rows that need fewest bytes.
 
 runners/docs/0027-archives.md describes codings and orders. Reading gives back every value that was written, to the bit.
 """
@@ -115,7 +115,7 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return a column in the form with fewest bytes, as in `_forms`: first the best coding, then base, then group."""
+    """Return (description, codes, packed values) of a column, at its smallest: best coding, then base, then group."""
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}

@@ -88,7 +88,7 @@ class OtherProcess(Struct, frozen=True):
 
 
 class WitnessRecord(Struct, frozen=True):
-    """The cores that the stall witness, which sees cores stall, watched during a load."""
+    """The cores on which the stall witness ran during a load; it is a thread that sees its core stall."""
 
     cpus: tuple[int, ...] = ()
     note: str | None = None  # why it watched none
