@@ -1,6 +1,6 @@
 """The comparison of treatments with a baseline, by interleaved trials, run folders, or outputs of load tools.
 
-A quantity is compared only if at most 0.1 % of the responses of each side failed: a failure must not pass as fast.
+A quantity is compared only if at most 0.1 % of the responses of each side failed, because failures may be fast.
 """
 
 import math

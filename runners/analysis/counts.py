@@ -48,7 +48,7 @@ def achieved_rps(step: Step) -> float:
 def achieved_share(step: Step) -> float:
     """Return the achieved rate divided by the offered rate; NaN in closed loop.
 
-    wrk2 sends less at first, while its threads open one connection per 5 ms (wrk.c); its offered rate is lowered.
+    The offered rate of wrk2 is lowered, since wrk2 sends less while its threads open one connection per 5 ms (wrk.c).
     """
     record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
     if record.generator.tool == "wrk2" and elapsed_s > 0:

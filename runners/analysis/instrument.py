@@ -1,9 +1,9 @@
 """Instrument floors, the latency that a load generator itself adds; and what generators record of a frozen server.
 
 The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
-summarised by their median. Its interval is bounded by two rounds that enclose the true median with 95 %, or by the
-smallest and the largest of fewer than six rounds. If R requests per second are due and a server is frozen for F
-seconds, R * (F - x) requests wait longer than x seconds.
+summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %,
+or between the smallest and the largest of fewer than six rounds. If R requests per second are due and a server is
+frozen for F seconds, R * (F - x) requests wait longer than x seconds.
 """
 
 import math
@@ -106,7 +106,7 @@ def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of a reference client, the blocking one or else the epoll one; None without good rounds."""
+    """Return the floor of the reference client, blocking or else epoll; None if neither has good rounds."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
@@ -225,7 +225,7 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at a load's rate and connections, preferably with the load's workload; None without any."""
+    """Return the last floor with a load's rate and connections, preferably with its workload; None without any."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
@@ -254,7 +254,7 @@ def kept_up_below(step: Step, level: float) -> float | None:
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may be due to a late generator or to the floor, not to the server."""
+    """Return whether a percentile (0..1) may be due to a late generator or the instrument floor, not to the server."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)

@@ -65,7 +65,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Return the comparison of one interleaved block from its steps: loads of all servers and loads of one alone."""
+    """Return the comparison of one interleaved block from its steps: shared loads and loads of a single server."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -203,7 +203,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return by treatment the relative change of a latency from the reference target's; empty without that target."""
+    """Return by treatment the relative excess of its latency over the reference target's; empty without that target."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects

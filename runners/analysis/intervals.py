@@ -102,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how often `draws` draws from equally likely `keys` should hit one of `chosen` keys; interval: binomial."""
+    """Return the expected number of `draws` that hit `chosen` of the `keys`, all equally likely; interval: binomial."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))

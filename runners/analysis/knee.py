@@ -66,13 +66,13 @@ class Knee:
     low_rps: float
     high_rps: float
     precise: bool = False  # the interval is as narrow as was wanted
-    ceiling_rps: float = math.inf  # lowest rate above all judged ones at which the generator was late
+    ceiling_rps: float = math.inf  # lowest rate above all met or missed ones at which the generator was late
     late: bool = False  # a late generator left the knee without an upper bound
     confirmed_by: str = ""  # name of the longer step that met the objective at `rps`
     refuted_by: str = ""  # name of the longer step that missed it at the lowest rate
     closed_loop_rps: float = math.inf  # throughput of a closed loop; infinite without one
     limit: Limit = Limit.NOTHING
-    repeated_rps: float = math.nan  # rate of `refuted_by` if below all that short steps allow, else NaN
+    repeated_rps: float = math.nan  # rate of `refuted_by` if short steps put the knee above it, else NaN
 
     @property
     def confirmed(self) -> bool:
@@ -134,7 +134,7 @@ class Search:
 
     @cached_property
     def longer(self) -> list[RateStep]:
-        """The steps of at least `long_s`, and `other_steps`, if they met or missed the objective; lowest rate first."""
+        """The steps of at least `long_s`, and `other_steps`, that met or missed the objective; lowest rate first."""
         steps = (*(step for step in self.steps if self.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
@@ -219,7 +219,11 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, lowered to the highest met rate up to the refuting step's and the closed loop's rates."""
+        """Return the knee, no higher than the measured rates allow.
+
+        They are the closed loop's rate, the lowest rate that missed, and the highest rate below both that met the
+        objective.
+        """
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -231,7 +235,11 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps, from that of short steps and the loads that bound it."""
+        """Return the posterior of the knee of longer steps.
+
+        It is `short`, the posterior by short steps, lowered as DROP says and weighted by longer steps and the closed
+        loop.
+        """
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)

@@ -123,8 +123,7 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
     """Return the log likelihoods [parameters, place] of the mean knee of all starts.
 
-    `likelihoods`: of each start's own knee, [parameters, start, place]. `spread`: the standard deviation between
-    starts.
+    `likelihoods`: of each start's own knee, [parameters, start, place]. `spread`: standard deviation between starts.
     """
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)

@@ -31,7 +31,7 @@ Spans = list[tuple[float, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One latency spike."""
+    """One latency spike: a stretch of time in which responses were slow."""
 
     begin_s: float  # from the begin of the recorded window, as end_s
     end_s: float

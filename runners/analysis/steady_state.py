@@ -203,7 +203,10 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """Return by how much a split lowers the sum of squares, as [row, split]; splits near the ends are left out."""
+    """Return as [row, split] by how much the split lowers the row's sum of squares.
+
+    Both parts of a row have at least FEWEST_A_SIDE values.
+    """
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]

@@ -146,7 +146,7 @@ def _holm(tested: dict[str, float]) -> set[str]:
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return the credits of named causes, scaled to sum to at most 1 in each spike; `stops` get theirs first."""
+    """Return the credits of named causes, scaled to sum to at most 1 in each spike; causes in `stops` come first."""
     final: dict[str, Floats] = {}
     room: Floats | float = 1.0
     for group in (named & stops, named - stops):

@@ -191,7 +191,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return the treatments' effects by least squares, their covariance for residual variance 1, and that variance."""
+    """Return least-squares effects of treatments, their covariance / residual variance, and the residual variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1

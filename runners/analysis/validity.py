@@ -2,8 +2,8 @@
 
 A load gets the first cause that applies. If more than `MOST_FAILED` of its requests failed, reports may quote only
 counts. A late generator is on time up to some percentile. Response times above that percentile are upper bounds of the
-true ones, if requests are served in order (D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Failed requests of a
-sweep are judged by rate step, and of a schedule that servers share by server; neither is judged here.
+true ones, if requests are served in order (D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Failed requests are
+not judged here in a sweep, where they count by rate step, nor in a shared schedule, where they count by server.
 """
 
 import enum

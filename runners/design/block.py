@@ -141,7 +141,7 @@ class FaultInjection:
     generators: tuple[str, ...] = ("",)  # names; "": the run's generator
     without_rate: tuple[str, ...] = ()  # generators that send in closed loop
     questions: tuple[str, ...] = ()
-    rounds: int = 0  # in each, all generators send once, in random order; 0: once, in the given order
+    rounds: int = 0  # in every round all generators send once, in random order; 0: once, in order
 
     @property
     def role(self) -> str:

@@ -22,7 +22,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of an experiment, of the type of its default."""
+    """A parameter of an experiment; its values have the type of its default."""
 
     name: str
     default: Value
@@ -32,7 +32,7 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     several: bool = False  # several choices, joined by commas
-    optional: bool = False  # `none` is a choice
+    optional: bool = False  # it may be empty, or `none`
     read: Callable[[str], object] = str  # raises PlanError for a bad text
     kept: Callable[[str], str] = str  # makes the text that a run records
 

@@ -1,4 +1,7 @@
-"""Knee searches and ladders, as data. A knee is the highest rate that meets an objective; a ladder is several rates."""
+"""Knee searches and ladders, as data, with their planned lengths.
+
+A knee is the highest rate that meets an objective. A ladder is a load at several rates, one after the other.
+"""
 
 import math
 from collections.abc import Sequence
@@ -54,7 +57,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return a ladder's rates, lowest first: the published ones, and shares of the base that are near none of these."""
+    """Return a ladder's rates, lowest first: the published rates, and `shares` of the base rate unless close to one."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -79,7 +82,7 @@ class WarmServer:
 
     @property
     def name(self) -> str:
-        """The workload and the treatment, as in the names of steps."""
+        """The name of the server in the names of steps: its workload and its treatment."""
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:

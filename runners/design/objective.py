@@ -62,7 +62,7 @@ class Objective:
 
     @property
     def text(self) -> str:
-        """The short form, as `parse` reads it."""
+        """The objective as text that `parse` reads."""
         parts = []
         for level, limit_us in self.latencies:
             scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if limit_us >= s or u == "us")
@@ -119,7 +119,7 @@ class LoadLimit:
 
     @classmethod
     def read(cls, part: str) -> Self | None:
-        """Return one part of an objective, in small letters and without blanks; None if it is no limit."""
+        """Return one part of an objective, in lower case and without blanks; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
             return cls(part, round(level, 6), most_us)

@@ -243,5 +243,5 @@ def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
 
 
 def step_name(*parts: object) -> str:
-    """Return the name of a step: its parts in small letters and digits, joined by dashes."""
+    """Return the name of a step: its parts in lower-case letters and digits, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

@@ -68,7 +68,7 @@ class YamlForm(Generic[Record]):
 
 
 def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
-    """Raise PlanError if a key stands twice in a mapping (YAML takes the last), or if an alias holds itself."""
+    """Raise PlanError if a key stands twice in a mapping (YAML takes the last), or if an alias contains itself."""
     if id(node) in above:
         raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
     if isinstance(node, yaml.MappingNode):

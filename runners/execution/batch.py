@@ -31,7 +31,7 @@ class NotebookError(LabError):
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
 
-    Raises PlanError, NotebookError, and after Ctrl-C Interrupted, or KeyboardInterrupt if nothing was measured yet.
+    Raises PlanError, NotebookError, and after Ctrl-C Interrupted (KeyboardInterrupt if nothing was measured yet).
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)

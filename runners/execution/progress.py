@@ -187,7 +187,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, above a figure of the running load; later, line and figure are removed."""
+    """One live line in a notebook's cell, above a figure of the running load; both vanish when the work is over."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -266,7 +266,7 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Show a part of the run while the body runs; yield a function to call with the seconds so far.
+        """Show a part of the run while the body runs; yield a function that takes the seconds so far.
 
         `planned_s`: length of the part. `in_plan_s`: what the run's plan counts for it; None: the same.
         """

@@ -136,7 +136,7 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """Stop the process, by SIGKILL once its grace time is over, and return the exit code. May be called again."""
+        """Ask the process to stop, kill it once its grace time is over, and return the exit code. May be repeated."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
         if not self.wait_up_to(grace_s * 2 + 2):

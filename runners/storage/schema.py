@@ -100,7 +100,7 @@ class ClockRecord(Struct, frozen=True):
     offset_us: float = 0.0  # how far it is ahead …
     uncertainty_us: float = 0.0  # … to within this
     round_trip_us: float = 0.0
-    exchanges: int = 0  # number of messages compared
+    exchanges: int = 0  # number of messages and replies behind the estimate
     stepped_us: float = 0.0  # by how much one of the two clocks was set during the load
 
 
