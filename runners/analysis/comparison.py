@@ -1,6 +1,6 @@
 """The comparison of treatments with a baseline, by interleaved trials, run folders, or outputs of load tools.
 
-A quantity is compared only if at most 0.1 % of the responses of each side failed: a failure must not pass as fast.
+A quantity is compared only if at most 0.1 % of the responses of each side failed, because failures may be fast.
 """
 
 import math
@@ -23,29 +23,26 @@ FEWEST_RUNS = 2
 
 
 class Form(StrEnum):
-    """The kind of evidence: interleaved requests, interleaved slices of closed loops, run folders, or tool outputs."""
+    """The kind of evidence behind a comparison."""
 
-    REQUESTS = "requests"
-    SLICES = "slices"
-    RUNS = "runs"
-    OUTPUTS = "outputs"
+    REQUESTS = "requests"  # interleaved trials: each request goes to one of the servers
+    SLICES = "slices"  # interleaved trials: in each slice of time a closed loop loads one server
+    RUNS = "runs"  # run folders
+    OUTPUTS = "outputs"  # outputs of load tools
 
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Median response times in us of two loads at one rate: one on the baseline alone and one on a treatment alone.
-
-    `steady`: False if one of the loads is known not to have become steady; then the medians can't be compared.
-    """
+    """Median response times in us of two loads at one rate: one on the baseline alone and one on a treatment alone."""
 
     rate_rps: float
     baseline: Bounded
     treatment: Bounded
-    steady: bool = True
+    steady: bool = True  # False: a load is known not to have become steady, so the medians can't be compared
 
     @property
     def share(self) -> float:
-        """The difference of the treatment from the baseline, as a share of the baseline."""
+        """The relative change of the median from the baseline to the treatment."""
         return self.treatment.value / self.baseline.value - 1
 
     @property
@@ -55,48 +52,37 @@ class Alone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A comparison of treatments with a baseline: one row for each quantity and treatment, and how they were measured.
-
-    `margin`: the relative change that would matter. `failed`: for each side, the (ended, failed) requests of each start
-    or run. `refused`: (quantity, reason) for each quantity that is not compared. `rate_rps`: the rate offered to each
-    side, NaN in closed loop. `alone`: for each treatment, loads of the same run on one server at a time.
-
-    Only interleaved trials have the following fields. `control`: rows of the baseline's second process against its
-    first. `reference`: for each quantity, the value of the server that does nothing. `late`: numbers of the starts in
-    which the generator was late. `without_stalls`: the share of time left out of the p99 without the machine's stalls.
-    `carried_over`: for each server, the relative change of service time in requests that follow a request to that
-    server. `between_starts`: the share of the primary quantity's variance that lies between starts. `values`: for each
-    (quantity, side), the value in each start; NaN for a start without this side.
-    """
+    """A comparison of treatments with a baseline in several quantities, and how it was measured."""
 
     name: str
     form: Form
     baseline: str
     treatments: tuple[str, ...]
-    margin: float
-    rows: tuple[Row, ...]
-    failed: Mapping[str, tuple[Counts, ...]]
-    primary: str = "p50_us"
+    margin: float  # the smallest relative change that matters
+    rows: tuple[Row, ...]  # one for each quantity and treatment
+    failed: Mapping[str, tuple[Counts, ...]]  # by side, (ended, failed) requests of each start or run
+    primary: str = "p50_us"  # the quantity that decides
     workload: str = ""
-    rate_rps: float = math.nan
-    refused: tuple[tuple[str, str], ...] = ()
+    rate_rps: float = math.nan  # offered to each side; NaN in closed loop
+    refused: tuple[tuple[str, str], ...] = ()  # (quantity, reason): what is not compared
     notes: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
-    alone: Mapping[str, Alone] = field(default_factory=dict)
-    planned: int = 0
-    until: bool = False
-    starts: tuple[int, ...] = ()
-    late: tuple[int, ...] = ()
-    left_out: tuple[tuple[int, str], ...] = ()
-    control: tuple[Row, ...] = ()
-    reference: Mapping[str, float] = field(default_factory=dict)
-    cpu_groups: str = ""
-    without_stalls: float = math.nan
-    carried_over: Mapping[str, float] = field(default_factory=dict)
-    utilisation: float = math.nan
-    between_starts: float = math.nan
-    values: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)
-    start_s: float = math.nan
+    #: Only interleaved trials have the fields from here on.
+    steps: tuple[str, ...] = ()  # names of the loads that all servers share
+    alone: Mapping[str, Alone] = field(default_factory=dict)  # by treatment, loads on one server alone
+    planned: int = 0  # number of starts
+    until: bool = False  # the trials end as soon as the primary quantity is decided
+    starts: tuple[int, ...] = ()  # numbers of the starts that count
+    late: tuple[int, ...] = ()  # numbers of the starts in which the generator was late
+    left_out: tuple[tuple[int, str], ...] = ()  # (number, reason): starts that do not count
+    control: tuple[Row, ...] = ()  # the baseline's second process against its first
+    reference: Mapping[str, float] = field(default_factory=dict)  # by quantity, of a server that does nothing
+    cpu_groups: str = ""  # EQUAL, or why the servers had no CPU groups of equal weight
+    without_stalls: float = math.nan  # share of time left out of the p99 without the machine's stalls
+    carried_over: Mapping[str, float] = field(default_factory=dict)  # by server, see treatments.carry_over
+    utilisation: float = math.nan  # of the core that the servers share, at most
+    between_starts: float = math.nan  # share of the primary quantity's variance between starts
+    values: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)  # (quantity, side): one per start
+    start_s: float = math.nan  # median length of a start
     slice_s: float = 0.0
 
     @property
@@ -120,7 +106,7 @@ class Comparison:
 
     @property
     def failing(self) -> dict[str, float]:
-        """The share of failed responses of each side in which this share is above MOST_FAILED."""
+        """The share of failed responses by side; sides whose share is at most MOST_FAILED are left out."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -130,7 +116,7 @@ class Comparison:
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """For each (quantity, treatment), the ratios to the baseline: one per start that includes the treatment."""
+        """The ratios to the baseline by (quantity, treatment): one per start that includes the treatment."""
         return {
             (quantity, name): tuple(
                 value / base
@@ -156,7 +142,7 @@ class Comparison:
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows, without the primary quantity's row, in which a treatment is worse by LEAST_COST or more."""
+        """Return the rows, except the primary quantity's, in which a treatment is worse by LEAST_COST or more."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -166,7 +152,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return all threads' CPU row if its direction contradicts `row`, a CPU row of request threads; else None."""
+        """Return the CPU row of all threads if it contradicts `row`, the CPU row of the request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

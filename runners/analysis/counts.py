@@ -29,7 +29,7 @@ def number(step: Step, column: str) -> float:
 
 
 def errors(step: Step) -> dict[str, float]:
-    """Return the number of failed requests by kind (see ERRORS), without kinds that the generator does not count."""
+    """Return the number of failed requests by kind (see ERRORS); kinds that the generator does not count are absent."""
     return {column: count for column in ERRORS if words.known(count := number(step, column))}
 
 
@@ -48,7 +48,7 @@ def achieved_rps(step: Step) -> float:
 def achieved_share(step: Step) -> float:
     """Return the achieved rate divided by the offered rate; NaN in closed loop.
 
-    The offered rate of wrk2 is lowered: wrk2 sends less at first, when each thread opens a connection per 5 ms (wrk.c).
+    The offered rate of wrk2 is lowered, since wrk2 sends less while its threads open one connection per 5 ms (wrk.c).
     """
     record, offered, elapsed_s = step.record, offered_rps(step), number(step, "elapsed_s")
     if record.generator.tool == "wrk2" and elapsed_s > 0:
@@ -59,7 +59,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the `intervals` rows of response times, one per second in order of time, without a partial last second."""
+    """Return the rows of the `intervals` frame for response times, one per second, without a partial last second."""
     rows = step.frames["intervals"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
@@ -69,13 +69,13 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How many `requests` of a load ended, and how many failed in each way (`refused`: an unexpected error status)."""
+    """The number of requests of a load that ended, and how many of them failed, by kind of failure."""
 
-    requests: float
-    protocol: float = 0.0
-    connection: float = 0.0
+    requests: float  # that ended
+    protocol: float = 0.0  # the response is no HTTP/1.1
+    connection: float = 0.0  # connect, read and write errors
     timed_out: float = 0.0
-    refused: float = 0.0
+    refused: float = 0.0  # an error status that the workload does not expect
 
     @property
     def failed(self) -> float:
@@ -89,13 +89,13 @@ class Failures:
 
 
 def by_status(step: Step) -> dict[str, int]:
-    """Return the number of responses with each status code; empty if the generator does not record them."""
+    """Return the number of responses by status code; empty if the generator does not record them."""
     rows = step.frames["status"]
     return {str(code): int(count) for code, count in zip(rows["code"], rows["count"], strict=True)}
 
 
 def refused_by_status(step: Step) -> dict[str, int]:
-    """Return the number of responses with each error status (400 or above) that the workload does not expect."""
+    """Return the number of responses by error status (400 or above), without statuses that the workload expects."""
     expected = step.record.expected_status
     return {
         code: count
@@ -105,7 +105,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return how many requests of a load ended, and how many failed in each way."""
+    """Return how many requests of a load ended and how many failed, by kind of failure."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
@@ -130,7 +130,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return how many cores other processes kept busy, and the share of all cores that the host took, or NaN."""
+    """Return how many cores other processes used, and the share of all cores that the host took; NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -144,13 +144,13 @@ Counts = tuple[int, int]
 
 
 def of_step(step: Step) -> Counts:
-    """Return the numbers of ended and of failed requests of a load on one server."""
+    """Return (ended, failed): the numbers of ended and of failed requests of a load on one server."""
     counted = failures(step)
     return int(counted.requests), int(counted.failed)
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return the numbers of ended and of failed requests for each server in `names` that a shared load was sent to."""
+    """Return by server in `names` the (ended, failed) requests of a load that several servers share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -170,7 +170,7 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the share of failed requests of each side in which this share is above MOST_FAILED."""
+    """Return the share of failed requests by side; sides whose share is at most MOST_FAILED are left out."""
     shares = {name: failed_share(counts) for name, counts in failed.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
@@ -178,9 +178,9 @@ def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
     """Return a treatment's failed share minus the baseline's, with an interval; NaN if a side has no requests.
 
-    Each side has one pair of counts per start or run; `paired`: pairs with the same index belong to the same start. The
-    interval encloses two: Student's over the starts, since errors come in bursts, and Newcombe's over all requests
-    (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
+    A side has one `Counts` per start or run. With `paired`, counts of equal index belong to the same start. The
+    interval encloses two others: Student's over the starts, because errors come in bursts, and Newcombe's over all
+    requests (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
     """
     if paired:
         pairs = [pair for pair in zip(treatment, baseline, strict=True) if all(ended for ended, _ in pair)]

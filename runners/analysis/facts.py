@@ -1,4 +1,4 @@
-"""Facts of a step for reports: latencies that may be quoted, number of samples, a description in one line, profile."""
+"""Facts of a step for reports: latencies that may be quoted, number of samples, a line of description, profile."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return, for each key, the list of the items with that key; keys and lists are in the order of `items`."""
+    """Return the items in lists, by key; keys and lists are in the order of `items`."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -55,7 +55,7 @@ def quotable(step: Step) -> bool:
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile (0..1) in us, as an upper bound, if a late generator is the step's only fault; else None."""
+    """Return a percentile (0..1) in us as an upper bound, if a late generator is the step's only fault; else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
@@ -70,7 +70,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return the value in us of a percentile (0..1) if requests without a response waited for ever; NaN if unknown.
+    """Return a percentile (0..1) in us as if requests without a response had waited for ever; NaN if unknown.
 
     Such worst-case bounds: C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
@@ -140,7 +140,7 @@ def only(steps: list[Step]) -> Step | None:
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the last load of an engine and a workload that ran without a profiler, or None."""
+    """Return the last load of an engine (or setting) and a workload that ran without a profiler, or None."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
@@ -177,7 +177,7 @@ def line(step: Step) -> str:
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate of the slowest closed loop of writes on a setting; without one, of the engine's last fill."""
+    """Return the rate of the slowest closed loop of writes on a setting, else of the engine's last fill, else None."""
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]

@@ -1,8 +1,9 @@
-"""Instrument floors: the latency that load generators add and can resolve; and what they record of a frozen server.
+"""Instrument floors, the latency that a load generator itself adds; and what generators record of a frozen server.
 
-The method is in docs/0004-resolution.md. Several rounds are summarised by their median; its interval lies between two
-rounds that enclose the true median with 95 % (of fewer than six rounds: the smallest and the largest). If requests are
-due every 1/R seconds and a server is frozen for F seconds, they wait F, F - 1/R, …: R * (F - x) of them longer than x.
+The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
+summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %,
+or between the smallest and the largest of fewer than six rounds. If R requests per second are due and a server is
+frozen for F seconds, R * (F - x) requests wait longer than x seconds.
 """
 
 import math
@@ -28,11 +29,11 @@ ENOUGH_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Rounds of one generator on a server that does nothing, at one rate (NaN: closed loop) and connection count."""
+    """The rounds of one generator on a server that does nothing, at one rate and number of connections."""
 
     tool: str
     connections: int
-    rate_rps: float
+    rate_rps: float  # NaN in closed loop
     rounds: tuple[Step, ...]
 
     @property
@@ -66,7 +67,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds per million requests: of the recorded window, or of its whole run, or NaN."""
+    """Return the generator's CPU seconds per million requests, in the recorded window or its whole run; or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -74,7 +75,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return a percentile (0..1) in us by round number, without rounds in which reports may not quote it."""
+    """Return a percentile (0..1) in us by round number; rounds in which reports may not quote it are left out."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -105,12 +106,12 @@ def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of the first reference client (blocking, then epoll) that has good rounds, or None."""
+    """Return the floor of the reference client, blocking or else epoll; None if neither has good rounds."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return a generator's percentile minus the reference client's in us: the median over common rounds, or None."""
+    """Return a generator's percentile minus the reference client's in us, as the median over common rounds; or None."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -123,8 +124,8 @@ MEDIAN, TAIL = 0.5, 0.99
 def resolution_us(floor: Step | None, level: float) -> float | None:
     """Return the smallest difference in us of two medians (`level` 0.5), or of two p99, that a floor resolves.
 
-    Two measurements of this floor differ by less in 95 of 100 cases; its whole seconds serve as repeats. If the floor
-    shows a timer's tick, the result is the tick. None if the floor's latencies are not valid or it has too few seconds.
+    Two measurements of this floor differ by less in 95 of 100 cases; its seconds are taken as repeats. If its generator
+    has a timer with a tick, the result is the tick. None if its latencies are not valid or it has too few seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -139,7 +140,7 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Fit a line to the lower percentiles of response times, which a timer's tick makes straight; None with too few."""
+    """Return the line fitted to the lower percentiles, which a timer's tick makes straight; None with too few."""
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
     return straight_line(rows["percentile"].to_numpy(float), rows["value_us"].to_numpy(float))
 
@@ -156,16 +157,16 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The latencies that one generator recorded of a frozen server; `rate_rps` is NaN in closed loop."""
+    """The latencies that one generator recorded of a frozen server."""
 
     tool: str
-    rate_rps: float
-    freezes: tuple[tuple[float, float], ...]  # of each: its seconds within the recorded window, and within the load
+    rate_rps: float  # NaN in closed loop
+    freezes: tuple[tuple[float, float], ...]  # of each freeze, its seconds in the recorded window and in the load
     waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
     counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
-    max_us: float
-    requests: float
-    censored: float
+    max_us: float  # the slowest response
+    requests: float  # that were recorded
+    censored: float  # requests without a response when the load ended
 
     def expected_above(self, wait_s: float) -> float:
         """Return how many requests must wait longer than `wait_s`, by schedule and freezes; NaN in closed loop."""
@@ -224,12 +225,12 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor at a load's rate and connections, preferably with the load's workload; None without any."""
+    """Return the last floor with a load's rate and connections, preferably with its workload; None without any."""
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """Return the sentinel, the fixed small load before the campaign; None if it is missing or not valid."""
+    """Return the sentinel, the fixed small load at the start of a run; None if it is missing or not valid."""
     return facts.only(_good(steps, SENTINEL))
 
 
@@ -247,13 +248,13 @@ def taken_at(floor: Step, load: Step) -> bool:
 
 
 def kept_up_below(step: Step, level: float) -> float | None:
-    """Return up to which percentile (0..100) a late generator kept up, if that lies below `level` (0..1); else None."""
+    """Return the percentile (0..100) up to which a late generator was on time, if below `level` (0..1); else None."""
     upto = facts.number(step, "kept_up_to")
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) of a load may come from a late generator or the floor, not from the server."""
+    """Return whether a percentile (0..1) may be due to a late generator or the instrument floor, not to the server."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)
@@ -266,7 +267,7 @@ def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may come from generator or floor, or can't be checked for lack of a floor."""
+    """Return whether a percentile (0..1) may be due to generator or floor, or can't be checked for lack of a floor."""
     if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))

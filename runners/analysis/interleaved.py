@@ -1,8 +1,9 @@
 """Comparisons of interleaved treatments with their baseline: the ratio of each quantity, with its interval.
 
-Each start has fresh processes of its treatments and is one randomised block (see analysis.treatments). If requests are
-interleaved, response and service times come from the load that all servers share, and throughput from a closed loop on
-each server alone in the same start. If slices are interleaved, the throughput of a server comes from its own slices.
+A start runs fresh processes of its treatments and is one randomised block (see analysis.treatments). If requests are
+interleaved, response and service times come from the load that all servers share. Throughput then comes from a closed
+loop on one server alone, in the same start. If slices of time are interleaved, a slice loads one server in closed loop;
+the throughput of a server comes from its own slices.
 """
 
 import math
@@ -64,7 +65,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Return the comparison of one interleaved block from all its steps: shared loads and loads on one server alone."""
+    """Return the comparison of one interleaved block from its steps: shared loads and loads of a single server."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -161,7 +162,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
 
 
 def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a throughput row, with generator-limited sides as lower bounds; `refused` is set if both are limited."""
+    """Return a throughput row with the generator-limited sides as lower bounds, refused if both are limited."""
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -172,7 +173,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, with `refused` set if the A/A control row shows a difference too and both intervals overlap."""
+    """Return the row, with `refused` set if the A/A control shows a difference too and both intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -189,7 +190,7 @@ def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[st
 
 
 def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
-    """Return, for each treatment, the CPU time of JIT compilation per request in us: the mean over the starts."""
+    """Return by treatment the JIT compiler's CPU time per request in us, as the mean over the starts."""
     jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -202,7 +203,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return, for each treatment, the relative change of its latency from the reference target's; empty without it."""
+    """Return by treatment the relative excess of its latency over the reference target's; empty without that target."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -210,7 +211,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, with `refused` set if the higher latency is within the instrument floor, or a tail lacks one."""
+    """Return the row, refused if its higher latency is within the instrument floor or it is a tail without a floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -222,7 +223,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return, for each start, a percentile of each server's load alone; empty if a start lacks one of these loads."""
+    """Return by start the percentile of each server in a load of its own; empty if one of these loads is missing."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -237,7 +238,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
 
 
 def _cut(start: Start, count: int) -> Start:
-    """Return a start without the reference target: only its first `count` treatments are kept, and it is the last."""
+    """Return the start with only its first `count` treatments, which leaves out the reference target."""
     return Start(start.logs[:count], start.left_out[:, :count])
 
 
@@ -253,7 +254,7 @@ def _start_s(steps: Sequence[Step]) -> float:
 
 
 def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return each quantity's `Start`, without response times above the percentile up to which the generator kept up."""
+    """Return the `Start` of each quantity, by name; response-time percentiles that late sends affect are left out."""
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
@@ -303,7 +304,7 @@ def _row(quantity: str, base: str, effect: Effect, base_value: float, starts: in
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Return the utilisation of the shared core: the sum of each server's offered rate / closed-loop rate, or NaN."""
+    """Return the utilisation of the shared core, the sum over servers of offered / closed-loop rate; NaN if unknown."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

@@ -1,9 +1,10 @@
 """95 % intervals of counts, differences and percentiles.
 
-The interval of a percentile uses the effective sample size, the number of requests divided by the design effect
-(docs/0011-effective-samples.md). The design effect is the variance of the share of requests slower than a value, from
-batches of time, divided by the variance for independent requests. Bounds are exact binomial ones (Clopper-Pearson);
-scipy's `binomtest` takes whole sample sizes only. Dependence over more than a fifth of the run is not detected.
+Requests are not independent, so the interval of a percentile uses their effective sample size: the number of requests
+divided by the design effect (docs/0011-effective-samples.md). The design effect is the variance of a share of slow
+requests, estimated from batches of time, divided by its variance for independent requests. Bounds are exact binomial
+ones (Clopper-Pearson); scipy's `binomtest` takes only whole sample sizes. Dependence over more than a fifth of the run
+is not detected.
 """
 
 import math
@@ -26,12 +27,12 @@ from runners.readers.run import Step, once_a_step
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A value with its 95 % interval, whose bounds are NaN if unknown. `at_least`: the value is only a lower bound."""
+    """A value with its 95 % interval; an unknown bound is NaN."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
-    at_least: bool = False
+    at_least: bool = False  # the value is only a lower bound
 
     @property
     def bounded(self) -> bool:
@@ -71,7 +72,7 @@ class Direction(StrEnum):
 
 
 def direction(change: Bounded, margin: float = 0.0) -> Direction:
-    """Return SAME if the interval lies within +-`margin`, else HIGHER (above 0), LOWER (below 0) or INCONCLUSIVE."""
+    """Return SAME if the interval lies within +-`margin`; else HIGHER or LOWER if it excludes 0; else INCONCLUSIVE."""
     if not change.bounded:
         return Direction.INCONCLUSIVE
     if -margin <= change.low and change.high <= margin:
@@ -80,7 +81,7 @@ def direction(change: Bounded, margin: float = 0.0) -> Direction:
 
 
 def difference(a: Bounded, b: Bounded) -> Bounded:
-    """Return a - b of independent values, its interval from theirs (MOVER: G. Zou, A. Donner, 2008, Stat. Med. 27)."""
+    """Return a - b, for independent values, with its MOVER interval (G. Zou, A. Donner, 2008, Stat. Med. 27)."""
     value = a.value - b.value
     low = value - math.hypot(a.value - a.low, b.high - b.value)
     high = value + math.hypot(a.high - a.value, b.value - b.low)
@@ -88,7 +89,7 @@ def difference(a: Bounded, b: Bounded) -> Bounded:
 
 
 def student_reach(variance: float, freedom: int) -> float:
-    """Return half the width of Student's 95 % interval, from an estimate's variance and degrees of freedom."""
+    """Return half the width of Student's 95 % interval of an estimate with this variance and degrees of freedom."""
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom)) * math.sqrt(variance)
 
 
@@ -101,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many `draws` from `keys` equally likely keys should hit one of `chosen`, with a binomial interval."""
+    """Return the expected number of `draws` that hit `chosen` of the `keys`, all equally likely; interval: binomial."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -119,11 +120,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)  # without slots, for the cached properties
 class Blocks:
-    """Latencies by stretch of time: in the stretch from `t_s[i]` on, `counts[i, j]` requests took `values_us[j]`."""
+    """A histogram of latencies for each stretch of time of a load."""
 
-    t_s: Floats
-    values_us: Floats
-    counts: Counts
+    t_s: Floats  # begins of the stretches
+    values_us: Floats  # latencies, ascending
+    counts: Counts  # [i, j]: the requests of stretch i that took values_us[j]
 
     @cached_property
     def totals(self) -> Counts:
@@ -136,16 +137,16 @@ class Blocks:
 
     @cached_property
     def slower(self) -> Counts:
-        """Array whose `[i, j]` is the number of requests of stretch `i` that took longer than `values_us[j]`."""
+        """The number of requests in stretch `i` that took longer than `values_us[j]`, as an array `[i, j]`."""
         return np.asfortranarray(self.totals[:, None] - self.counts.cumsum(axis=1))
 
     @cached_property
     def ranks(self) -> Counts:
-        """Array whose `[j]` is the number of requests that took at most `values_us[j]`."""
+        """The number of requests that took at most `values_us[j]`, as an array `[j]`."""
         return np.asarray(self.counts.sum(axis=0).cumsum())
 
     def index(self, level: float) -> int:
-        """Return the index in `values_us` of the value of a percentile (0..1)."""
+        """Return the index in `values_us` of a percentile (0..1)."""
         return int(np.searchsorted(self.ranks, rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
@@ -166,10 +167,10 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the design effect of a share: the factor (1 or more, or NaN) by which dependence raises its variance.
+    """Return the design effect of the share sum(over) / sum(totals); at least 1, NaN if it can't be estimated.
 
-    The share is sum(over) / sum(totals): slower and all requests of each stretch of time. Its variance is estimated by
-    batch means and extrapolated to longer batches by the lugsail (D. Vats and J. Flegal, 2022, Biometrika 109).
+    `over`, `totals`: the slower requests and all requests, by stretch of time. The variance of the share is estimated
+    by batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika 109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -194,14 +195,14 @@ def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the least and the largest value in us of a percentile (0..1) that binomial tests allow; NaN if unknown."""
+    """Return the ends in us of the interval of a percentile (0..1), by binomial tests; an unknown end is NaN."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     return _low(blocks, level), _high(blocks, level)
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """Return the lowest value whose share of slower requests is not significantly above 1 - `level`; NaN if unknown."""
+    """Return the lowest value in us that is not significantly below the percentile `level` (0..1); NaN if unknown."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:
@@ -215,9 +216,9 @@ def _low(blocks: Blocks, level: float) -> float:
 
 
 def _high(blocks: Blocks, level: float) -> float:
-    """Return the lowest value whose share of slower requests is significantly below 1 - `level`; NaN if there is none.
+    """Return the lowest value in us that is significantly above the percentile `level` (0..1); NaN if there is none.
 
-    A higher value never gets a larger effective sample size: the last requests of a stall look independent and are not.
+    The effective sample size never grows with the value: the last requests of a stall look independent and are not.
     """
     expected, last = 1 - level, len(blocks.values_us) - 1
     effective_of_all = math.inf
@@ -240,7 +241,7 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return `recorded`, a percentile (0..1), with its interval widened for the effective sample size, if known."""
+    """Return `recorded`, a percentile (0..1), with its interval widened for dependent requests, if histograms exist."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -250,7 +251,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
 
 
 def with_bounds(step: Step) -> Step:
-    """Return a copy of a step in which `interval` has widened the intervals of the percentiles of response times."""
+    """Return a copy of a step whose percentiles of response times have the intervals that `interval` gives."""
     rows = step.frames["percentiles"].copy()
     for at, row in rows[rows["kind"] == "response"].iterrows():
         recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
@@ -260,7 +261,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return a percentile (0..1) in us without the second that makes it (see MADE_BY); None if no second makes it."""
+    """Return a percentile (0..1) in us without the second of the load that made it (see MADE_BY); None if none did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

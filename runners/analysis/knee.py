@@ -1,9 +1,9 @@
-"""The knee, the highest rate that meets an objective: found by short rate steps and confirmed by longer ones.
+"""The knee, the highest rate that meets an objective: estimated by short rate steps and confirmed by longer ones.
 
-The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). The knee of short steps is
-an upper bound of the knee of longer steps: with equal probability the latter equals it, or its logarithm is lower by an
-exponential deviate (DROP). A longer step says whether the knee lies above or below the step's rate, with an error that
-has Student's t distribution. No knee lies above the rate of a closed loop over as many connections.
+The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). Longer steps have a lower
+knee than short ones, or the same one, with equal probability. If it is lower, the drop of its logarithm is exponential
+with the mean DROP. A longer step says whether the knee lies above or below its rate, with an error that has Student's t
+distribution. No knee lies above the rate of a closed loop over as many connections.
 """
 
 import math
@@ -59,26 +59,20 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee with its 95 % interval; an unknown end is NaN. `precise`: the interval is as narrow as was wanted.
-
-    `ceiling_rps`: the lowest rate, above all met or missed rates, at which the generator was late. `late`: that left
-    the knee without an upper bound. Short steps find a knee, longer steps check it. `confirmed_by`: the longer step
-    that met the objective at `rps`; `refuted_by`: the one that missed it at the lowest rate. `closed_loop_rps`: rate of
-    a closed loop, or infinite. `repeated_rps`: the rate of `refuted_by` if short steps put the knee above that, or NaN.
-    """
+    """The knee of one server, with its 95 % interval; an unknown end is NaN."""
 
     kind: Kind
     rps: float
     low_rps: float
     high_rps: float
-    precise: bool = False
-    ceiling_rps: float = math.inf
-    late: bool = False
-    confirmed_by: str = ""
-    refuted_by: str = ""
-    closed_loop_rps: float = math.inf
+    precise: bool = False  # the interval is as narrow as was wanted
+    ceiling_rps: float = math.inf  # lowest rate above all met or missed ones at which the generator was late
+    late: bool = False  # a late generator left the knee without an upper bound
+    confirmed_by: str = ""  # name of the longer step that met the objective at `rps`
+    refuted_by: str = ""  # name of the longer step that missed it at the lowest rate
+    closed_loop_rps: float = math.inf  # throughput of a closed loop; infinite without one
     limit: Limit = Limit.NOTHING
-    repeated_rps: float = math.nan
+    repeated_rps: float = math.nan  # rate of `refuted_by` if short steps put the knee above it, else NaN
 
     @property
     def confirmed(self) -> bool:
@@ -97,7 +91,7 @@ class Knee:
 
     @property
     def known(self) -> bool:
-        """Whether the knee, or at least one bound of the knee, was found."""
+        """Whether the knee, or at least one bound of it, is known."""
         return self.kind == Kind.FOUND or self.from_below or self.from_above
 
     @property
@@ -113,20 +107,20 @@ class Knee:
 
 @dataclass(frozen=True)  # without slots, for the cached properties
 class Search:
-    """A search for the knee of one server between `low_rps` and `high_rps`: its steps, and loads that bound the knee.
+    """A search for the knee of one server: the measured rate steps, and the limits of the search.
 
-    `other_steps`, longer steps of other blocks, and a closed loop bound the knee too. `precision`: the wanted width of
-    the interval as a share of its lower end. `confirm_s`: length of a step that confirms the knee; 0: see `long_s`.
+    Short steps estimate the knee. A longer step lasts at least `long_s`; it confirms a knee if it meets the objective
+    at this rate, and refutes it if it misses.
     """
 
     objective: Objective
     steps: tuple[RateStep, ...]
-    other_steps: tuple[RateStep, ...] = ()
-    closed_loop_rps: float = math.inf
-    precision: float = math.inf
-    low_rps: float = 0.0
-    high_rps: float = math.inf
-    confirm_s: float = 0.0
+    other_steps: tuple[RateStep, ...] = ()  # longer steps of other blocks
+    closed_loop_rps: float = math.inf  # no knee lies above it
+    precision: float = math.inf  # wanted width of the interval, as a share of its lower end
+    low_rps: float = 0.0  # lowest rate of interest
+    high_rps: float = math.inf  # highest rate of interest
+    confirm_s: float = 0.0  # length of a step that confirms the knee; 0: as long as the objective asks
 
     @property
     def long_s(self) -> float:
@@ -140,7 +134,7 @@ class Search:
 
     @cached_property
     def longer(self) -> list[RateStep]:
-        """The steps of at least `long_s`, and `other_steps`, if they met or missed the objective; lowest rate first."""
+        """The steps of at least `long_s`, and `other_steps`, that met or missed the objective; lowest rate first."""
         steps = (*(step for step in self.steps if self.long_s <= step.length_s < math.inf), *self.other_steps)
         return sorted((step for step in steps if self._outcome(step) in DECIDED), key=lambda step: step.rps)
 
@@ -151,7 +145,7 @@ class Search:
 
     @property
     def missed_rps(self) -> float:
-        """The rate of the refuting step, infinite without one."""
+        """The rate of the refuting step; infinite without one."""
         return self.refuting.rps if self.refuting else math.inf
 
     @property
@@ -181,7 +175,10 @@ class Search:
 
     @cached_property
     def lower_curve(self) -> Curve | None:
-        """The posterior of the knee's lower bound, by steps `as_read`, if only that bound is known; else `curve`."""
+        """The posterior that gives the lower bound of the knee.
+
+        It is `curve`, unless only a lower bound is known: then late sends count as latency (see RateStep.as_read).
+        """
         if not self.short or not self.knee.from_below:
             return self.curve
         return self._sustained(curve(tuple(step.as_read for step in self.short), self.objective))
@@ -222,7 +219,11 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, capped at the highest rate met below the rates of the refuting step and the closed loop."""
+        """Return the knee, no higher than the measured rates allow.
+
+        They are the closed loop's rate, the lowest rate that missed, and the highest rate below both that met the
+        objective.
+        """
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -234,7 +235,11 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps, from the short steps' posterior and the bounding loads."""
+        """Return the posterior of the knee of longer steps.
+
+        It is `short`, the posterior by short steps, lowered as DROP says and weighted by longer steps and the closed
+        loop.
+        """
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -253,8 +258,8 @@ def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] =
     """Choose the rate of the next longer step; None if no further step would narrow the interval.
 
     The first rates lie below the estimated knee, ever lower until a step meets the objective. The next rate lies just
-    above the knee. Then each rate halves the interval. `tried`: (rate, outcome) of the longer steps so far. A stalled
-    or invalid step is repeated once; if the repeat is no better, the step counts as a miss.
+    above the knee. From then on, every rate halves the interval. `tried`: (rate, outcome) of the longer steps so far. A
+    stalled or invalid step is repeated once; if the repeat is no better, the step counts as a miss.
     """
     rates, short = [rps for rps, _ in tried], search.estimate
     if tried and tried[-1][1] not in (*DECIDED, StepOutcome.GENERATOR) and rates.count(rates[-1]) == 1:
@@ -347,7 +352,7 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,
 ) -> list[float]:
-    """Choose the rates of the next batch within `low_rps` and `high_rps`: around the likely knee or beyond all rates.
+    """Choose the rates of the next batch from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
 
     If the latest start met the objective at all its rates, up to beyond the likely knee, the next rates lie above them,
     whatever earlier starts did. If it missed at all its rates, down to below the likely knee, the next rates lie below.

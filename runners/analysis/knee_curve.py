@@ -1,11 +1,14 @@
-"""The posterior of a knee from the rate steps of one server: where the curve of log(p99 / limit) crosses zero.
+"""The posterior of a knee, the highest rate that meets an objective, from the rate steps of one server.
 
-x is the logarithm of the rate. y = log(p99 / limit) is -l (1 - exp((x - k) / w)) below the knee k and
-h (1 - exp((k - x) / w)) above it. Its noise is Student's t with 4 degrees of freedom, which tolerates outliers (K.
-Lange and others, 1989, JASA 84); y of a share of the steps, the spoilt ones, lies anywhere above the curve. k differs
-between steps and between starts by normal deviates, which are integrated out. A disturbed step is known only to lie
-between two bounds. All parameters have a posterior on a grid; the knee is the median of k. Its interval, the central
-98 %, covered the truth in at least 95 % of simulated searches (docs/method.md).
+The model of the excess y = log(p99 / limit) is a curve over x = log(rate) that crosses zero at the knee k:
+
+y = -l (1 - exp((x - k) / w)) below k, y = h (1 - exp((k - x) / w)) above k.
+
+The noise of y is Student's t with 4 degrees of freedom, which tolerates outliers (K. Lange and others, 1989, JASA 84).
+Some of the steps are spoilt: their y lies anywhere above the curve. k differs between steps and between starts by
+normal deviates, which are integrated out. Of a disturbed step only bounds of y are known. All parameters have a
+posterior on a grid; the knee is the median of k. Its interval, the central 98 %, covered the truth in at least 95 % of
+simulated searches (docs/method.md).
 """
 
 import math
@@ -46,10 +49,10 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee: `joint[i, j]` is the probability of log rate `places[j]` and spread SPREADS[i]."""
+    """The posterior of the knee, on a grid of rates."""
 
-    places: Floats
-    joint: Floats
+    places: Floats  # logarithms of rates
+    joint: Floats  # [i, j]: probability of the knee places[j] and the spread SPREADS[i] between starts
 
     @property
     def weights(self) -> Floats:
@@ -70,7 +73,10 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> "Curve":
-        """Return the posterior of the knee or, equally likely, the knee times exp(-x); x: exponential, mean `drop`."""
+        """Return the posterior of a knee that is, equally likely, this knee or this knee times exp(-x).
+
+        x is exponential with the mean `drop`. The grid reaches down to at least `lowest_rps`.
+        """
         apart = self.places[1] - self.places[0]
         places = np.arange(self.places[-1], min(self.places[0], math.log(lowest_rps)), -apart)  # from the highest on
         at_it = np.array([np.interp(places, self.places, row, left=0.0, right=0.0) for row in self.joint])
@@ -85,7 +91,7 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    """Compute the posterior of the knee from at least one step."""
+    """Return the posterior of the knee from the rate steps of one server; at least one is needed."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -115,7 +121,10 @@ def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
 
 
 def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
-    """Return the mean knee's log likelihoods [parameters, place] from those of starts [parameters, start, place]."""
+    """Return the log likelihoods [parameters, place] of the mean knee of all starts.
+
+    `likelihoods`: of each start's own knee, [parameters, start, place]. `spread`: standard deviation between starts.
+    """
     edges = np.concatenate(([-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]))
     kernel = np.diff(norm.cdf((edges[None, :] - places[:, None]) / spread), axis=1)
     most = likelihoods.max(axis=2, keepdims=True)
@@ -139,7 +148,10 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of unspoilt steps: the density of an `exact` excess, else the probability of its bounds."""
+    """Return the likelihood of unspoilt steps if the curve's excess is `expected`.
+
+    It is a density if the step's excess is known (`exact`), else the probability of an excess from `least` to `most`.
+    """
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     of, between = expected[:, ~exact], ~exact
@@ -150,7 +162,10 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
 
 
 def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floats:
-    """Return the likelihood of spoilt steps, whose excess is uniform between the expected one and FURTHEST + 1."""
+    """Return the likelihood of spoilt steps if the curve's excess is `expected`.
+
+    The excess of a spoilt step is uniform between the expected one and FURTHEST + 1.
+    """
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]

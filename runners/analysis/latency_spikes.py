@@ -1,9 +1,10 @@
 """Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
 
-A slice of time is slow if its p99 exceeds a threshold: the median p99 of all slices plus five robust deviations (F. R.
-Hampel, 1974, J. Am. Stat. Assoc. 69), or plus half of that median if this is more. A spike begins earlier than its slow
-slice by the longest response of the slice; spikes that touch are merged. The excess of slow responses is their summed
-time above the threshold. Capacity of an event: the longest delay that it can have caused (0010-tail-attribution.md).
+The threshold of a step is the median p99 of its slices of time, plus five robust standard deviations (F. R. Hampel,
+1974, J. Am. Stat. Assoc. 69) or plus half of that median, whichever is more. A slice is slow if its p99 exceeds the
+threshold. It makes a spike, which begins earlier by the longest response of the slice. Spikes that touch are merged.
+The excess is the time above the threshold, summed over slow responses. The capacity of an event is the longest delay
+that it can have caused (docs/0010-tail-attribution.md).
 """
 
 from collections.abc import Iterator
@@ -30,34 +31,34 @@ Spans = list[tuple[float, float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Spike:
-    """One spike: begin and end in seconds of the window, its slowest response, and the excess of its slow responses."""
+    """One latency spike: a stretch of time in which responses were slow."""
 
-    begin_s: float
+    begin_s: float  # from the begin of the recorded window, as end_s
     end_s: float
-    peak_us: float
-    excess_ms: float
+    peak_us: float  # the slowest response
+    excess_ms: float  # of the slow responses in it
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The responses of a step above `threshold_us`: number (`slow`), excess, spikes. `usual_us`: slices' median p99."""
+    """The slow responses of a step, and the latency spikes in which they came."""
 
-    slice_s: float
-    length_s: float
-    usual_us: float
+    slice_s: float  # length of a slice
+    length_s: float  # of all slices together
+    usual_us: float  # median p99 of the slices
     threshold_us: float
     spikes: tuple[Spike, ...]
-    slow: float
-    excess_ms: float
+    slow: float  # number of responses above the threshold
+    excess_ms: float  # of all slow responses
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Counts by slice and bin: `counts[k, b]` responses took about `us[b]` in the slice from k * slice_s on."""
+    """The number of responses by slice of time and by response time."""
 
     slice_s: float
-    us: Floats
-    counts: Floats
+    us: Floats  # ascending
+    counts: Floats  # [k, b]: responses of about us[b] in the slice from k * slice_s on
 
     def at(self, level: float) -> Floats:
         """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for slices without responses."""
@@ -68,7 +69,7 @@ class Grid:
 
 
 def tenths(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of tenths of a second, with however few responses; None if it is empty."""
+    """Return the `slices` frame as a grid of tenths of a second; None if the frame is empty."""
     if slices.empty:
         return None
     index = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
@@ -79,7 +80,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of the shortest slices that hold enough responses; None if too few remain."""
+    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if there are too few."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -148,11 +149,11 @@ FEWEST_EVENT_MS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One possible cause of delays and its events; `stops`: no response comes while an event lasts."""
+    """A possible cause of delays, with its events."""
 
     name: str
-    stops: bool
-    begin_s: Floats
+    stops: bool  # no response comes while an event lasts
+    begin_s: Floats  # by event, as the next two
     end_s: Floats
     capacity_ms: Floats
 
@@ -219,7 +220,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return, per sample, for how many ms threads waited for a core because of other processes, and of each other."""
+    """Return by sample how many ms threads waited for a core behind other processes, and behind serving threads."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -232,7 +233,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, but: Spans, capacity: str = "busy_ms") -> Spans:
-    """Return spans of samples that use `share` of a core or more outside of the spans `but`; adjacent samples merge."""
+    """Return spans of adjacent samples that use at least `share` of a core; time in the spans `but` does not count."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
         end = begin + length

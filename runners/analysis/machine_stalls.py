@@ -1,8 +1,9 @@
 """Windows of time in which the machine stalled, and latencies without these windows (docs/method.md).
 
-Windows come from the stall witness alone, never from latencies, so they can favour no server. A stall of length L at
-utilisation u leaves a queue that drains in u L / (1 - u) (a fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B
-13). Each tenth of a second that a window touches is left out. Percentiles have the resolution of the slices, 6 %.
+Windows come from the stall witness alone, a thread on each core that wakes every millisecond. They never come from
+latencies, so they can favour no server. A stall of length L at utilisation u leaves a queue that drains in uL/(1-u) (a
+fluid queue: D. G. Kendall, 1951, J. Royal Stat. Soc. B 13). A tenth of a second that a window touches is left out.
+Percentiles have the resolution of the recorded bins, 6 %.
 """
 
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ DISK_SHARE = 0.05
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls without the ones in or next to an `activity` sample (see readers.activity) with a busy disk."""
+    """Return the stalls without any that fall into, or next to, a sample of `activity` in which the disk was busy."""
     disk = activity[(activity["kind"] == "disk") & (activity["busy_ms"] >= DISK_SHARE * 1000 * activity["length_s"])]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
     own = np.zeros(len(stalls), dtype=np.bool_)
@@ -39,7 +40,7 @@ def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFram
 
 
 def stalls_of(step: Step) -> pd.DataFrame:
-    """Return the stalls of a step, without stalls that may be work for the disk."""
+    """Return the stalls that a step recorded, without stalls that may be work for the disk."""
     return not_of_the_disk(step.frames["stalls"], step.frames["activity"])
 
 
@@ -47,7 +48,7 @@ Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
 
 
 def joined(spans: Iterable[Span]) -> list[list[Span]]:
-    """Group the spans (begin, end, …) that overlap or touch; groups and the spans of a group are in order of time."""
+    """Return the spans (begin, end, …) in groups that overlap or touch; groups and their spans are in order of time."""
     groups, last = list[list[Span]](), -np.inf
     for span in sorted(spans):
         if span[0] > last:
@@ -58,7 +59,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
-    """Return disjoint windows, one row (begin, end) in s each: stalls of any core, and the time until queues drain."""
+    """Return disjoint windows as rows (begin, end) in s: a stall of any core and the time until its queue is empty."""
     stalls = _of_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
     widened: list[list[float]] = []
@@ -83,7 +84,7 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 
 
 def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
-    """Return percentiles (us by level) from tenths of a second without a stall, and the share of time left out."""
+    """Return percentiles in us, by level, of the tenths of a second without a stall; and the left-out share of time."""
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
@@ -93,7 +94,7 @@ def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) 
 
 
 def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Return requests whose responses came in tenths of a second without a stall, and the share of time left out."""
+    """Return the requests with a response in a tenth of a second without a stall; and the left-out share of time."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1)
@@ -101,7 +102,7 @@ def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame,
 
 
 def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISATION) -> npt.NDArray[np.bool_]:
-    """Return, for each of the first `blocks` tenths of a second, whether the window of a stall touches it."""
+    """Return a mask of the first `blocks` tenths of a second: True if the window of a stall touches the tenth."""
     gone = np.zeros(blocks, dtype=np.bool_)
     for begin, end in windows(stalls, utilisation):
         gone[max(0, int(np.floor(begin / SLICE_S))) : max(0, int(np.floor(end / SLICE_S)) + 1)] = True

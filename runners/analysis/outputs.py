@@ -1,8 +1,9 @@
-"""Comparisons of the outputs of load tools: which of their figures may be compared, and how precisely.
+"""Comparisons of the printed outputs of load tools such as wrk or JMeter: side A against side B, with intervals.
 
-Only loads of equal settings are compared: never a closed loop with an open one, nor service time with response time.
-The runs of a side are taken for independent: the interval is Welch's (see quantities.welch), widened by the rounding of
-printed digits. With one run per side the interval (order statistics) covers sampling alone, and there is no verdict.
+Only loads of equal settings are compared. A closed loop is never compared with an open loop, nor service time with
+response time. A side may have several runs of a load. The interval of a change is then Welch's, for independent runs
+(see quantities.welch), widened by the rounding of printed digits. With one run per side, the interval covers only the
+sampling of requests (order statistics), and there is no verdict.
 """
 
 import math
@@ -51,7 +52,7 @@ class Compared:
 
 
 def loop_of(output: Output) -> str | None:
-    """Return `closed loop` or `open loop`; None if the output does not say which the load was."""
+    """Return the kind of load, `closed loop` or `open loop`; None if the output does not say."""
     if not is_open_loop(output):
         return "closed loop"
     known = output.offered_rps is not None or output.tool in ("wrk2", "vegeta") or output.report.closed_loop is False
@@ -65,7 +66,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the properties of a load by which outputs are matched; a property that the output does not say is None."""
+    """Return the properties of a load by which outputs are matched; a property that the output omits is None."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -79,7 +80,7 @@ def setting_of(output: Output) -> Setting:
 
 
 def differing(a: Setting, b: Setting) -> list[str]:
-    """Return the names of the properties that are known in both settings and differ."""
+    """Return the names of the properties that both settings state and that differ by more than SAME allows."""
 
     def differ(name: str, own: float | str, other: float | str) -> bool:
         if isinstance(own, str) or isinstance(other, str):
@@ -91,7 +92,7 @@ def differing(a: Setting, b: Setting) -> list[str]:
 
 
 def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
-    """Return the outputs in groups of equal settings: each group holds the repeats of one load."""
+    """Return the outputs in groups of equal settings; the outputs of one group are repeats of one load."""
     loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
         own = setting_of(output)
@@ -107,7 +108,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Compare the loads that both sides have; settings in `despite` may differ. Raises PlanError if no loads match."""
+    """Compare the loads that both sides ran; settings in `despite` may differ. Raises PlanError if no loads match."""
     known = [name for name in setting_of(a[0]) if name not in NEVER]
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"
@@ -175,7 +176,7 @@ def _errors(output: Output) -> str | None:
 
 
 def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return why achieved rates are not compared; None if they are."""
+    """Return as text why the achieved rates are not compared; None if they are."""
     if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
         return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
     if any(achieved_rps(output) is None for output in (*a, *b)):
@@ -184,7 +185,7 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
 
 
 def _latency_refused(output: Output) -> str | None:
-    """Return why the latencies of an output may not be compared; None if they may."""
+    """Return as text why the latencies of an output may not be compared; None if they may."""
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
@@ -199,7 +200,7 @@ def _latency_refused(output: Output) -> str | None:
 
 
 def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return why a percentile is not compared; None if it is."""
+    """Return as text why the percentile `level` (0..1) is not compared; None if it is."""
     if level >= 1:
         return "a maximum grows with the length of the run"
     for output in (*a, *b):
@@ -230,7 +231,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
 
 
 def _digit(output: Output, value: float, level: float | None) -> float:
-    """Return half a unit of the last digit that a tool prints, as a share of the value."""
+    """Return the rounding error of a printed value, half a unit of its last digit, as a share of the value."""
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -284,7 +285,7 @@ def _heading(a: Sequence[Output], b: Sequence[Output]) -> str:
 
 
 def as_record(loads: Sequence[Compared]) -> list[dict[str, object]]:
-    """Return comparisons as plain JSON values; a bound that is not known is null."""
+    """Return comparisons as plain JSON values; an unknown bound of an interval is null."""
     return [
         {
             "a": [output.place for output in load.a],

@@ -1,4 +1,4 @@
-"""Quantities to compare, the change of a quantity from a baseline to a treatment, and the texts of both."""
+"""Quantities to compare, the change of a quantity from a baseline to a treatment, and both as text."""
 
 import math
 from dataclasses import dataclass, field
@@ -25,14 +25,14 @@ FACTOR_FROM = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity to compare, in us, rps, bytes or count. Percentiles: a `level` (0..1) of a `column` of `requests`."""
+    """A quantity in which servers are compared."""
 
     name: str
     label: str
-    unit: str
+    unit: str  # us, rps, bytes or count
     lower_is_better: bool = True
-    level: float | None = field(default=None, repr=False)
-    column: str = field(default="response_us", repr=False)
+    level: float | None = field(default=None, repr=False)  # of a percentile (0..1); None for other quantities
+    column: str = field(default="response_us", repr=False)  # of the `requests` frame, for a percentile
 
     @property
     def is_latency(self) -> bool:
@@ -78,59 +78,49 @@ RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
 
 
 class Reason(StrEnum):
-    """The reasons why a quantity was measured but is not compared."""
+    """A reason why a quantity was measured but is not compared; comments say what the `amounts` of a Refusal are."""
 
     WITHIN_FLOOR = "within the instrument's floor"
     NO_REFERENCE = "no reference target"
     GENERATOR_LIMITED = "generator at its limit"
-    GENERATOR_LATE = "generator late"
+    GENERATOR_LATE = "generator late"  # the percentile (0..100) up to which the generator was on time
     JIT_UNFINISHED = "JIT compilation unfinished"
-    NEVER_STEADY = "never steady"
-    MACHINE = "machine"
-    FAILED = "failed responses"
-    CONTROL = "control differs"
+    NEVER_STEADY = "never steady"  # the seconds of the load
+    MACHINE = "machine"  # the number of repeats in which the machine made the tail, and of all repeats
+    FAILED = "failed responses"  # the share of failed requests
+    CONTROL = "control differs"  # the control's relative change
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why a quantity is not compared, and the side that the reason concerns (empty: both).
-
-    `amounts`, by reason: the percentile (0..100) up to which a late generator kept up; the seconds of a load that was
-    never steady; the share of failed requests; the control's relative change; or the number of repeats in which the
-    machine made the tail, and of all repeats. `causes`: the machine's causes as (name, share of the tail or None).
-    """
+    """A reason why a quantity is not compared, with the numbers behind it."""
 
     reason: Reason
-    side: str = ""
-    amounts: tuple[float, ...] = ()
-    causes: tuple[tuple[str, float | None], ...] = ()
+    side: str = ""  # that the reason concerns; empty: both
+    amounts: tuple[float, ...] = ()  # as the comment on the reason says
+    causes: tuple[tuple[str, float | None], ...] = ()  # of the machine: (name, share of the tail)
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of a treatment divided by that of the baseline: the ratio with its 95 % interval, and its direction.
-
-    Values are geometric means over `starts` starts, or runs. `spill_over`: the row is from loads on one server each, as
-    they contradict the shared load. `at_most`: sides with an upper bound, within the instrument's floor. `at_least`:
-    sides that the generator limited. `sampled`: the interval covers one load's requests, no run-to-run variability.
-    """
+    """The comparison of a treatment with the baseline in one quantity."""
 
     quantity: Quantity
     baseline: str
     treatment: str
-    ratio: float
+    ratio: float  # treatment / baseline, with its 95 % interval
     low: float
     high: float
     direction: Direction
-    baseline_value: float
-    treatment_value: float
-    starts: int
-    starts_needed: int | None = None
-    spill_over: bool = False
+    baseline_value: float  # geometric mean over the starts, or runs
+    treatment_value: float  # like baseline_value
+    starts: int  # number of starts, or runs
+    starts_needed: int | None = None  # that a verdict needs; None: it has one already, or unknown
+    spill_over: bool = False  # from loads on one server alone, as they contradict the shared load
     refused: tuple[Refusal, ...] = ()
-    at_most: frozenset[str] = frozenset()
-    at_least: frozenset[str] = frozenset()
-    sampled: bool = False
+    at_most: frozenset[str] = frozenset()  # sides with an upper bound: within the instrument floor
+    at_least: frozenset[str] = frozenset()  # sides with a lower bound: the generator limited them
+    sampled: bool = False  # the interval covers one load's requests, no run-to-run variability
 
     @property
     def relative(self) -> Bounded:
@@ -195,8 +185,8 @@ def welch(
 ) -> Row:
     """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
 
-    `a`, `b`: logarithms of the quantity on baseline and treatment. `level`: the share of intervals that miss the truth.
-    `blur`: the resolution of the logarithms, added at both ends. With one run in a group the bounds are NaN.
+    `a`, `b`: logarithms of the quantity on the baseline and on the treatment. `level`: significance level, 0.05 for a
+    95 % interval. `blur`: resolution of the logarithms, added at both ends. With one run in a group the bounds are NaN.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -214,7 +204,7 @@ def welch(
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
     """Return how many starts would show that a change differs from zero or is within `margin`; None if unknown.
 
-    `change`, `half`: the change of the logarithm measured in `starts` starts, and half the width of its interval.
+    `change`: the change of the logarithm that `starts` starts have measured; `half`: half the width of its interval.
     """
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):

@@ -1,8 +1,8 @@
-"""Outcomes of rate steps under an objective: of each rate of a ladder, and of each short step of a knee search.
+"""Outcomes of rate steps under an objective. A rate step is a load at one rate of a ladder or of a knee search.
 
-A late generator or a stall makes responses slower, never faster. So the latency of a step without disturbance lies
-between the recorded one and the lowest that the disturbance allows. A load of many seconds is judged by the time
-outside of the machine's stalls, if at least half of the load's time is left.
+A late generator or a stall makes responses slower, never faster. So the latency that a step would have without the
+disturbance lies between the recorded one and the lowest one that the disturbance allows. A load of many seconds is
+judged by its time outside of the machine's stalls, if that is at least half of its time.
 """
 
 import math
@@ -44,24 +44,18 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """One rate step: its offered rate, percentiles as (level, us), and the shares of requests achieved and lost.
+    """The figures of one rate step that an objective limits, and how they may have been disturbed."""
 
-    A latency that is not known is infinite. `stalled`: share of the time in which a core stalled. `start`: number of
-    the server's fresh start. `best`: the step with the best values that a generator on time could have recorded; None
-    if the generator was on time. `calm_us`: percentiles (level, us) outside of the machine's stalls, valid if the
-    server's utilisation is at most `busy`: a queue drains later on a busier server.
-    """
-
-    rps: float
-    latency_us: tuple[tuple[float, float], ...]
-    achieved: float = 1.0
-    lost: float = 0.0
-    stalled: float = 0.0
-    start: int = 1
+    rps: float  # offered
+    latency_us: tuple[tuple[float, float], ...]  # percentiles (level, us); an unknown one is infinite
+    achieved: float = 1.0  # share of the offered rate
+    lost: float = 0.0  # share of requests that failed or had no response
+    stalled: float = 0.0  # share of the time in which a core stalled
+    start: int = 1  # number of the server's fresh start
     length_s: float = math.inf
-    best: "RateStep | None" = None
-    calm_us: tuple[tuple[float, float], ...] = ()
-    busy: float = 1.0
+    best: "RateStep | None" = None  # the best values possible with a generator on time; None if it was on time
+    calm_us: tuple[tuple[float, float], ...] = ()  # percentiles (level, us) outside of the machine's stalls …
+    busy: float = 1.0  # … valid up to this utilisation of the server: a busier one drains its queue later
     name: str = ""
 
     @property
@@ -71,7 +65,7 @@ class RateStep:
 
     @property
     def undisturbed(self) -> "RateStep":
-        """The step with the best values possible without lateness and stalls, which delay by at most their length."""
+        """The step with the best values that it could have had without late sends and without stalls."""
         least = self.best or self
         if not self.stalled:
             return least
@@ -88,7 +82,7 @@ class RateStep:
         return min(most, self.undisturbed.excess(objective)), most
 
     def outcome(self, objective: Objective) -> StepOutcome:
-        """Return MET if the values read meet the objective, MISSED if not even the best do, else what disturbed it."""
+        """Return MET or MISSED if both `bounds` agree; else STALLED or GENERATOR, by what disturbed the step."""
         least, most = self.bounds(objective)
         if most <= 0 or least > 0:
             return StepOutcome.MET if most <= 0 else StepOutcome.MISSED
@@ -105,7 +99,7 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) of an objective's parts, cut at +-FURTHEST; above 0 means missed."""
+        """Return the largest log(value / limit) over the parts of an objective, cut at +-FURTHEST; above 0: missed."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -120,17 +114,14 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One judged rate of a ladder or a search: the rate step, its outcome, and the load `step` that contains it.
-
-    `late`: the step met the objective although the generator was late, so its latencies are upper bounds.
-    """
+    """A rate step of a ladder or a search with its outcome."""
 
     rate_step: RateStep
     outcome: StepOutcome
-    step: Step = field(repr=False)
-    samples: float
-    missed: tuple[str, ...] = ()
-    late: bool = False
+    step: Step = field(repr=False)  # the load that contains the rate step
+    samples: float  # number of response times
+    missed: tuple[str, ...] = ()  # missed parts of the objective
+    late: bool = False  # objective met although the generator was late: latencies are upper bounds
 
     @property
     def rps(self) -> float:
@@ -144,7 +135,7 @@ class Point:
 
 
 def points(step: Step, objective: Objective) -> list[Point]:
-    """Return a point for the one rate of a load, or for each short rate step of a sweep; none for an invalid sweep."""
+    """Return one point for a load at one rate, or one per rate step of a sweep; none for an invalid sweep."""
     if step.record.sweep is None:
         return [_whole(step, objective)]
     if step.record.invalid_reasons:
@@ -159,7 +150,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
-    """Judge a short rate step, one `row` of a sweep, by the lateness of its own requests if known, else of the load."""
+    """Return the point of one rate step of a sweep, judged by its own requests' lateness if known, else the sweep's."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -190,7 +181,10 @@ def _whole(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step with `calm_us` from outside of stalls; with `stalled` if it fell short or too little is left."""
+    """Return the step, to be judged by its time outside of the machine's stalls.
+
+    `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
+    """
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
         return step
@@ -209,7 +203,7 @@ def start_of(step: Step) -> int:
 
 
 def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step with `best`, the values possible on time: those read minus the largest lateness of the load."""
+    """Return the step; if the generator was late, `best` has the step's values without the largest lateness."""
     if kept_up(step) is not False:
         return rate_step
     lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")

@@ -1,10 +1,10 @@
 """Comparisons of run folders, by the loads that both sides have.
 
-Runs should differ in the setting alone (see `differing`). With two or more runs on each side, intervals follow from the
-run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run on a side, they cover the
-sampling of requests alone, and there is no verdict. A percentile is not compared if a side's only load never became
-steady or ended with JIT compilation unfinished. Nor is it compared if, in more than half of the loads of a side, the
-machine or a late generator made it and not the server.
+Runs should differ in the setting alone (see `differing`). With two or more runs on each side, intervals cover the
+run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run on a side, they cover only
+the sampling of requests, and there is no verdict. A percentile is not compared if a side's only load never became
+steady or ended with JIT compilation unfinished. Nor is it compared if, in more than half of a side's loads, it is due
+to the machine or to a late generator, not to the server.
 """
 
 import math
@@ -45,14 +45,14 @@ def _unsteady(side: Side) -> Refusal | None:
 
 
 def _late(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile (0..1) if in more than half of the loads the generator kept up only to a lower percentile."""
+    """Return a refusal if, in more than half of the loads, a percentile (0..1) is affected by a late generator."""
     name, steps = side
     kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
     return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
 
 
 def _machine(level: float, side: Side) -> Refusal | None:
-    """Refuse a percentile (0..1) if in more than half of the loads the machine made it, not the server (see `made`)."""
+    """Return a refusal if, in more than half of the loads, a percentile (0..1) is due to the machine (see `made`)."""
     name, steps = side
     causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
     if 2 * len(causes_of) <= len(steps):
@@ -79,7 +79,7 @@ STEP = (
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """A field that differs between two runs or loads, with both values."""
+    """A field in which two runs or loads differ, with both values."""
 
     field: str
     a: object
@@ -96,7 +96,7 @@ class Differs:
 
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
-    """Yield the fields of two manifests that differ."""
+    """Yield the fields in which two manifests differ."""
     groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
@@ -115,7 +115,10 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return (workload, side A, side B) of unprofiled loads of the same setting, or of each side's only setting."""
+    """Return unprofiled loads matched by setting and workload, as (workload, side A, side B).
+
+    If both sides have only one setting, these two settings are matched, whatever their names.
+    """
     left, right = _loads(a), _loads(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
@@ -130,14 +133,14 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
 
 
 def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    """Return, for each (setting, workload), the unprofiled loads with valid latencies or with too many failures."""
+    """Return, by (setting, workload), the unprofiled loads that have valid latencies or too many failures."""
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
     evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
-    """Return the fields, except the setting, in which a run or load differs from the first one; each field once."""
+    """Return the fields in which a run or load differs from the first one; the setting is not compared."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
@@ -149,7 +152,7 @@ def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comparison]:
-    """Return one comparison for each load that both sides have; `margin`: the relative change that would matter."""
+    """Return a comparison for each load that both sides have; `margin`: the smallest relative change that matters."""
     comparisons = []
     for workload, *sides in pairs(a, b):
         (baseline, left), (treatment, right) = sides

@@ -1,11 +1,11 @@
 """The steady state of a step, and changes of level in a history of figures.
 
-A step is cut into stretches at its change points (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc.
-Letters 12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). It is steady from the time on after which every
-stretch has the same median as the step's second half, within the noise or 2 %, and no trend (E. Barrett and others,
-2017, OOPSLA; trend test: H. B. Mann, 1945, Econometrica 13). A history is split where the ranks before and after differ
-most, if shuffled histories rarely split as well (permutation test: D. S. Matteson, N. A. James, 2014, JASA 109); a slow
-drift shows as several small changes.
+Change points cut a step into stretches (optimal partitioning: B. Jackson and others, 2005, IEEE Signal Proc. Letters
+12; penalty: N. Zhang and D. Siegmund, 2007, Biometrics 63). The steady state begins where all later stretches have the
+median of the step's second half, within the noise or 2 %, and no trend (E. Barrett and others, 2017, OOPSLA; trend
+test: H. B. Mann, 1945, Econometrica 13). A history is split where the ranks before and after differ most, if shuffled
+histories rarely split as well (permutation test: D. S. Matteson, N. A. James, 2014, JASA 109). A slow drift shows as
+several small changes.
 """
 
 import math
@@ -35,19 +35,16 @@ JIT_BUSY_SHARE = 0.02  # of a second; below, the compiler is at rest
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """Whether a step is `steady` (None: too few seconds), by the median latency of each of its `seconds` whole seconds.
+    """Whether a step is in a steady state, judged by its whole seconds."""
 
-    `drift`: relative change of the median on a robust (Theil-Sen) line. `changing`: signals that were not steady.
-    """
-
-    steady: bool | None
-    seconds: int
-    drift: float | None
-    changing: tuple[str, ...] = ()
+    steady: bool | None  # None: too few seconds
+    seconds: int  # how many whole seconds it has
+    drift: float | None  # relative change of the median over the step, by a robust (Theil-Sen) line
+    changing: tuple[str, ...] = ()  # signals that were not steady
 
 
 def steadiness(step: Step) -> Steadiness:
-    """Return whether a step is steady, by median latency, responses and JIT compilation in each whole second."""
+    """Return whether a step is steady, by the median latency, rate and JIT compilation of its seconds."""
     seconds = facts.per_second(step)
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
@@ -64,7 +61,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
-    """Return, for each recorded signal, its value in each second and the least change of the signal that matters."""
+    """Return by name each recorded signal as (its value in each second, its smallest change that matters)."""
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
@@ -92,7 +89,7 @@ def _noise(values: Floats, least: float) -> float:
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which on each stretch, except short spikes, has the median of the values' second half."""
+    """Return the index from which on all stretches but short spikes have the median of the values' second half."""
     count, noise = len(values), _noise(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
@@ -114,13 +111,13 @@ SETTLED_CORES = 0.1  # a server that is warm compiles now and then too
 
 
 def not_warm(step: Step) -> bool:
-    """Return whether JIT compilation was unfinished when this step ended; False if it is not known."""
+    """Return whether JIT compilation was unfinished when the step ended; False if it is not known."""
     cores = compiling_cores(step)
     return cores is not None and cores > SETTLED_CORES
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Return how many cores the JIT compiler used in the step's last second; None if no sample of it was taken."""
+    """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
     activity = step.frames["activity"]
     jit = activity[activity["kind"] == "jit"]
     ends_s = jit["t_s"] + jit["length_s"]
@@ -138,12 +135,12 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level from the run at `index` on: medians before and after, and their ratio with 95 % interval."""
+    """A change of level in a series of runs."""
 
-    index: int
-    before: float
-    after: float
-    ratio: float
+    index: int  # of the first run with the new level
+    before: float  # median
+    after: float  # median
+    ratio: float  # after / before, with its 95 % interval
     low: float
     high: float
 
@@ -194,7 +191,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
 
 
 def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
-    """Return the index of the split whose parts differ most in ranks, and the p-value of this split by permutations."""
+    """Return the index at which ranks before and after differ most, or None; and its p-value by permutations."""
     count = len(level)
     if count < FEWEST_RUNS or np.ptp(level) == 0:
         return None, 1.0
@@ -206,7 +203,10 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """Return by how much a split lowers the sum of squares, [row, split]; splits with too few runs are left out."""
+    """Return as [row, split] by how much the split lowers the row's sum of squares.
+
+    Both parts of a row have at least FEWEST_A_SIDE values.
+    """
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
@@ -215,11 +215,11 @@ def _gains(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """The median of a sentinel (a fixed small load), and its usual range (None: unknown) by `earlier` earlier runs."""
+    """The median of a sentinel, the fixed small load of each run, with the range that is usual for it."""
 
     p50_us: float | None
-    usual_us: tuple[float, float] | None
-    earlier: int
+    usual_us: tuple[float, float] | None  # None: not known
+    earlier: int  # number of earlier runs
 
     @property
     def ok(self) -> bool | None:
@@ -246,12 +246,12 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel, by earlier medians (oldest first) after their last level change."""
+    """Return the usual range of the next sentinel, from the earlier medians since their last change of level."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Return a sentinel with its usual range; `earlier_us`: medians of earlier runs on like machines, oldest first."""
+    """Return the sentinel of a step; `earlier_us`: medians of earlier runs on like machines, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

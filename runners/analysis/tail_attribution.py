@@ -1,9 +1,10 @@
 """The causes of a tail, by how their events overlap with latency spikes (docs/0010-tail-attribution.md).
 
-A cause's credit is the part of the spikes that its events can explain. The credit by chance is what the same events get
-if shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of Spatial Point Patterns*, section 7). It
-is subtracted (W. S. Abbott, 1925, J. Econ. Entomology 18). p-values are corrected for several causes (S. Holm, 1979,
-Scand. J. Stat. 6). A cause that stops all responses needs no test if half of its long stops left a spike.
+A cause's credit is the part of the spikes that its events can explain. By chance, the same events get some credit even
+if they are shifted in time around the window (P. Diggle, 1983, *Statistical Analysis of Spatial Point Patterns*,
+section 7). This credit by chance is subtracted (W. S. Abbott, 1925, J. Econ. Entomology 18). p-values are corrected for
+several causes (S. Holm, 1979, Scand. J. Stat. 6). A cause that stops all responses needs no test if half of its long
+stops left a spike.
 """
 
 from collections.abc import Sequence
@@ -34,12 +35,12 @@ FEWEST_SPIKES = 5
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A cause, the share of the excess it explains beyond chance, the p-value, and whether it is accepted (`named`)."""
+    """The part of a tail that one cause explains."""
 
     cause: Cause
-    share: Bounded
-    p: float
-    named: bool
+    share: Bounded  # of the excess, less the credit by chance
+    p: float  # p-value of the credit
+    named: bool  # whether the cause is accepted
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return the part (0..1) of each spike that a cause explains if its events are shifted: array [offset, spike]."""
+    """Return as [offset, spike] the part (0..1) of a spike that a cause explains with its events shifted in time."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)
@@ -119,7 +120,7 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
-    """Return the p-value of the observed credit, and the mean share of the whole excess credited to shifted events."""
+    """Return the p-value of a cause's credit, and the mean share of the excess credited to the shifted events."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(credit @ excess)
@@ -157,7 +158,7 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
 
 
 def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Return a cause's share of the excess latency; resampled spikes give its interval (Efron, 1979, Ann. Stat. 7)."""
+    """Return a cause's share of the excess; its interval is by bootstrap over spikes (Efron, 1979, Ann. Stat. 7)."""
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -180,9 +181,9 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float) -> dict[str, float] | None:
-    """Return the machine's causes with their shares of the tail if the machine made a percentile (0..1), else None.
+    """Return the machine's causes, with their shares of the tail, if they explain a percentile (0..1); else None.
 
-    The machine made it if it lies above the threshold of spikes and the machine's causes explain half of the excess.
+    They explain it if it lies above the threshold of spikes and their shares sum to at least half of the excess.
     """
     value, seen = facts.quoted(step, level), attribution(step)
     if value is None or seen is None or not value.value > seen.tail.threshold_us:

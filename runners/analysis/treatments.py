@@ -1,9 +1,10 @@
 """Effects of treatments that were interleaved over several fresh starts (docs/method.md).
 
-The logarithm of a quantity is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*, ch. 4).
-The residual's variance is pooled over all treatments. An effect's variance is at least what blocks of requests within a
-start show (grouped jackknife). Several treatments share the error rate by Dunnett's critical value (C. W. Dunnett,
-1955, JASA 50; `scipy.stats.dunnett` has no blocks); the control, the baseline's second process, takes no part in this.
+The model of a quantity's logarithm is start + treatment + residual (R. A. Fisher, 1935, *The Design of Experiments*,
+ch. 4). The residual's variance is pooled over all treatments. The variance of an effect is at least the one that blocks
+of requests within a start show (grouped jackknife). Several treatments share the error rate by Dunnett's critical value
+(C. W. Dunnett, 1955, JASA 50; `scipy.stats.dunnett` has no blocks). The control, the baseline's second process, takes
+no part in this.
 """
 
 import math
@@ -29,10 +30,10 @@ FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Logarithms of a quantity in one start: `logs[i]` of treatment i, `left_out[b, i]` without requests of block b."""
+    """The logarithms of one quantity in one start, by treatment."""
 
-    logs: Floats
-    left_out: Floats
+    logs: Floats  # [i]: of treatment i; NaN if it is not part of the start
+    left_out: Floats  # [b, i]: of treatment i without the requests of time block b
 
     def variance(self, treatment: int, baseline: int) -> float:
         """Return the variance of the log ratio of two treatments by the grouped jackknife; NaN with too few blocks."""
@@ -43,29 +44,26 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A treatment against the baseline: relative change, direction, and the number of starts that would decide it."""
+    """The effect of a treatment on one quantity, against the baseline."""
 
     treatment: str
-    change: Bounded
+    change: Bounded  # relative
     direction: Direction
-    starts_needed: int | None
+    starts_needed: int | None  # that a verdict needs; None: it has one already, or unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The effects of all treatments on one quantity, and of the baseline's second process (`control`).
+    """The effects of all treatments on one quantity."""
 
-    `between_starts`: share of the variance of an effect that lies between starts; NaN if there are no blocks.
-    """
-
-    starts: int
+    starts: int  # number of usable starts
     effects: tuple[Effect, ...]
-    control: Effect | None
-    between_starts: float
+    control: Effect | None  # of the baseline's second process, against its first
+    between_starts: float  # share of an effect's variance that lies between starts; NaN without blocks
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Return a percentile (0..1) of each treatment in one start: of all requests, and without each block of requests.
+    """Return the `Start` of a percentile (0..1), from the frame of the requests in one start.
 
     A request that did not complete counts as slower than all others: a percentile that falls on it is infinite.
     """
@@ -132,9 +130,9 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments`: names in the order of `Start.logs`, where a treatment that is not part of the start is NaN. `margin`:
-    the relative change that would matter. `most_starts`: the largest number of starts if the comparison may end after
-    each of them (see nominal_levels), else 0. Raises ValueError if no start is usable.
+    `treatments`: names in the order of `Start.logs`. `margin`: the smallest relative change that matters.
+    `most_starts`: the largest number of starts if the comparison may end after any of them (see nominal_levels), else
+    0. Raises ValueError if no start is usable.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -176,9 +174,9 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return the effects from a shared load, each replaced by its `solo` effect if the two contradict each other.
+    """Return each effect from the shared load, or from loads on one server alone (`solo`) if the two contradict.
 
-    Servers that share a core make each other's response times more alike. Both effects are taken for independent.
+    Servers that share a core make response times more alike. Both effects are taken for independent.
     """
     if min(shared.starts, solo.starts) < FEWEST_STARTS:
         return shared
@@ -193,7 +191,7 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return treatments' least-squares effects, their covariance for residual variance 1, and the residual variance."""
+    """Return least-squares effects of treatments, their covariance / residual variance, and the residual variance."""
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -217,8 +215,8 @@ def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[i
 def carry_over(successions: pd.DataFrame) -> dict[str, float]:
     """Return, for each server, the relative change of service p50 in requests that follow a request to that server.
 
-    Every server follows every other equally often, so the change cancels in ratios; a large one shows that servers
-    disturb each other.
+    Every server follows every other equally often, so the change cancels in ratios. A large one shows that servers
+    disturb one another.
     """
     if successions.empty:
         return {}
@@ -232,18 +230,19 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the two-sided error rate spent after a `share` t of the starts: 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the error rate spent after the `share` t of starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
 @cache
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
-    """Return, by number of starts, the significance level of each look at a comparison that may end after any look.
+    """Return the significance level of each interim analysis (look) of a comparison, by its number of starts.
 
-    The looks share the two-sided error rate by the O'Brien-Fleming-type function of K. Lan and D. DeMets (1983,
-    Biometrika 70), over their joint distribution (P. Armitage and others, 1969, JRSS A 132). Each look takes Student's
-    or Dunnett's critical value at its level (C. Jennison and B. Turnbull, 2000, *Group Sequential Methods*, 3.3).
-    Intervals at these levels all hold at once. Starts are taken for independent and identically distributed.
+    The comparison may end at any look. The looks share the two-sided error rate by the O'Brien-Fleming-type function of
+    K. Lan and D. DeMets (1983, Biometrika 70), over their joint distribution (P. Armitage and others, 1969, JRSS A
+    132). A look takes Student's or Dunnett's critical value at its level (C. Jennison and B. Turnbull, 2000, *Group
+    Sequential Methods*, 3.3), so intervals of all looks hold at once. Starts are taken for independent and identically
+    distributed.
     """
     levels, gone, before = dict[int, float](), 0.0, 0
     # the density of the sum of so many normal deviates, on a grid; of it, what crossed at a look is cut off

@@ -1,9 +1,9 @@
-"""The aspects of a load that reports may quote as valid, and the cause for which they may not quote the others.
+"""Decide which aspects of a load reports may quote, and for which cause they may not quote the others.
 
-If more than `MOST_FAILED` of the requests failed, reports may quote only counts. A load gets the first cause that
-applies, in the order of `Cause`. If the generator was late, response times above the percentile up to which it kept up
-are only upper bounds of those with a generator on time, if requests are served in order (D. Lindley, 1952, Math. Proc.
-Cambridge Phil. Soc. 48). Errors in sweeps are judged by rate step, and in shared schedules by server, not here.
+A load gets the first cause that applies. If more than `MOST_FAILED` of its requests failed, reports may quote only
+counts. A late generator is on time up to some percentile. Response times above that percentile are upper bounds of the
+true ones, if requests are served in order (D. Lindley, 1952, Math. Proc. Cambridge Phil. Soc. 48). Failed requests are
+not judged here in a sweep, where they count by rate step, nor in a shared schedule, where they count by server.
 """
 
 import enum
@@ -27,35 +27,32 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """The aspects of a load, each valid or not; `RATE`: the throughput, also as a share of the offered rate."""
+    """A kind of figure that a load yields, which reports may quote or not."""
 
-    RATE = "rate"
+    RATE = "rate"  # the throughput, also as a share of the offered rate
     MEDIAN = "median"
-    TAIL = "tail"
+    TAIL = "tail"  # percentiles above the median
     CPU = "cpu"
 
 
 class Cause(enum.Enum):
-    """The causes for which reports may not quote some aspects of a load, roughly in the order in which they are tested.
+    """A cause for which reports may not quote some aspects of a load, roughly in the order of the tests."""
 
-    `HELD_UP`: it fell short of its rate, but half of its seconds did not. `LATE`: it kept its rate, but sent late.
-    """
-
-    UNREADABLE = "unreadable"
-    SKIPPED = "skipped"
+    UNREADABLE = "unreadable"  # its record can't be read
+    SKIPPED = "skipped"  # the server was gone before the load began
     INTERRUPTED = "interrupted"
-    DEATH = "death"
-    PROTOCOL = "protocol"
+    DEATH = "death"  # the server died
+    PROTOCOL = "protocol"  # responses are no HTTP/1.1
     CONNECTION = "connection"
     TIME_OUT = "time-out"
-    REFUSED = "refused"
-    DISTURBED = "disturbed"
+    REFUSED = "refused"  # error statuses
+    DISTURBED = "disturbed"  # other processes or guests of the host used the cores
     NO_RESPONSE = "no response"
-    HELD_UP = "held up"
-    GENERATOR = "generator"
-    SATURATION = "saturation"
-    LATE = "late"
-    MARKED = "marked"
+    HELD_UP = "held up"  # it fell short of its rate, but half of its seconds did not
+    GENERATOR = "generator"  # the generator was at its limit
+    SATURATION = "saturation"  # the server achieved less than was offered
+    LATE = "late"  # the generator kept the rate, but sent late
+    MARKED = "marked"  # its record says that it is not valid
 
 
 _ENDED = {
@@ -72,7 +69,7 @@ _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
 def cause(step: Step) -> Cause | None:
-    """Return the cause for which some aspect of a step is not valid, or None; rate steps of a sweep are not judged."""
+    """Return why some aspect of a step is not valid; None if all are. Failures and lateness in a sweep do not count."""
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
@@ -88,7 +85,7 @@ def cause(step: Step) -> Cause | None:
 
 
 def _failed(step: Step, most: float) -> Cause | None:
-    """Return the way in which requests failed if more than the share `most` of all requests failed, else None."""
+    """Return the main kind of failure if more than the share `most` of all requests failed, else None."""
     seen = failures(step)
     kinds = dict(zip(FAILED, (seen.protocol, seen.connection, seen.timed_out, seen.refused), strict=True))
     if seen.share > most:
@@ -113,19 +110,19 @@ def fell_short(step: Step) -> bool:
 
 
 def kept_up(step: Step) -> bool | None:
-    """Return whether the generator kept its own schedule, or in closed loop was not the limit; None if not known."""
+    """Return whether the generator sent on schedule or, in closed loop, was not the bottleneck; None if unknown."""
     kept = number(step, "kept_up")
     return None if math.isnan(kept) else bool(kept)
 
 
 def kept_up_to(step: Step) -> float:
-    """Return the percentile (0..1) up to which a generator's lateness does not matter; 0 if it is not known."""
+    """Return the percentile (0..1) up to which the generator's lateness does not matter; 0 if it is not known."""
     percent = number(step, "kept_up_to")
     return percent / 100 if words.known(percent) else 0.0
 
 
 def busy_elsewhere(step: Step) -> bool:
-    """Return whether other processes, or other guests of the host, used more of the cores than the limits allow."""
+    """Return whether other processes, or other guests of the host, used more CPU time than the limits allow."""
     foreign_cores, steal_share = counts.used_by_others(step)
     return foreign_cores > FOREIGN_LIMIT_CORES or steal_share > STEAL_LIMIT
 
@@ -149,7 +146,7 @@ def may_quote(step: Step, aspect: Aspect) -> bool:
 
 
 def may_quote_level(step: Step, level: float, kind: str) -> bool:
-    """Return whether reports may quote a percentile (0..1); service times stay valid if the generator was late."""
+    """Return whether reports may quote a percentile (0..1) of a `kind` of time: response time or service time."""
     if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
         return True
     return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))
@@ -172,7 +169,7 @@ def succeeded(step: Step) -> bool:
 
 
 def worth_another_try(step: Step) -> bool:
-    """Return whether the machine disturbed a load, so that it is worth measuring once more."""
+    """Return whether to measure a load once more because the machine disturbed it."""
     seen = cause(step)
     # no response and no failure: the cores may have stalled longer than so short a load lasts
     if seen in (Cause.NO_RESPONSE, Cause.DISTURBED, Cause.HELD_UP, Cause.LATE):
@@ -185,7 +182,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with `valid`, `saturated` and `invalid_reasons` (in words) filled in."""
+    """Return the record of a new step with `valid`, `saturated` and `invalid_reasons` (texts) filled in."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")
@@ -252,7 +249,7 @@ def in_short(step: Step) -> str:
 
 
 def disturbance(step: Step) -> str:
-    """Return as text what else the machine did during a load."""
+    """Return as text what disturbed a load: other processes, the host, or else stalls of the machine."""
     (foreign_cores, steal_share), tries = counts.used_by_others(step), step.record.tries
     parts = [f"other processes kept {foreign_cores:.2f} cores busy"] if foreign_cores > FOREIGN_LIMIT_CORES else []
     parts += [f"the host took {words.percent(steal_share)} of the cores away"] if steal_share > STEAL_LIMIT else []
@@ -261,7 +258,7 @@ def disturbance(step: Step) -> str:
 
 
 def _failed_text(step: Step, seen: Cause) -> str:
-    """Return as text how many requests failed, and how many of them in each way."""
+    """Return as text how many requests failed, in total and by kind of failure."""
     counted, kinds, codes = failures(step), counts.errors(step), counts.refused_by_status(step)
     share = "all" if counted.failed >= counted.requests else words.percent(counted.share)
     parts = [f"{words.several(counted.protocol, 'response')} of another protocol"] if counted.protocol else []

@@ -1,4 +1,4 @@
-"""The blocks of an experiment, as data: a block yields the sessions that have to be measured for it."""
+"""The blocks of an experiment, as data: a block is a set of loads, and yields the sessions that measure them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -43,25 +43,21 @@ REFERENCE_TARGET = Setting("noop", "noop")
 
 @dataclass(frozen=True, slots=True)
 class FixedRate:
-    """Loads at one rate: on a server that does nothing, then on each treatment without and with a profiler.
-
-    If `rate_rps` is 0, the published rate is offered, but at most `share` of the slowest treatment's closed-loop rate.
-    `cold`: a workload that each new server gets first, with an empty store and no warm-up. `sessions`: see `known`.
-    """
+    """Loads at one rate: on a server that does nothing, then on each treatment without and with a profiler."""
 
     name: str
     title: str
     treatments: tuple[Setting, ...]
     workload: Workload
     size: Size
-    rate_rps: float = 0.0
+    rate_rps: float = 0.0  # 0: the published rate, or `share` of the slowest closed loop if that is lower
     connections: int = 1
     threads: int = 1
     profile: tuple[str, ...] = ()
-    share: float = STABLE_SHARE
-    cold: Workload | None = None
+    share: float = STABLE_SHARE  # of the closed-loop rate of the slowest treatment
+    cold: Workload | None = None  # sent to each new server first, with an empty store and no warm-up
     questions: tuple[str, ...] = ()
-    sessions: tuple[Session, ...] = ()
+    sessions: tuple[Session, ...] = ()  # see `known`
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
@@ -88,7 +84,7 @@ class FixedRate:
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the session on the server that does nothing, then each treatment's; if `rate` is None, `sessions`."""
+        """Return the sessions at the rate, first on a server that does nothing; without a rate, the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -131,26 +127,21 @@ class FixedRate:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Loads that several generators send to one warm server, one after the other, while faults happen to the server.
-
-    With `rounds`, every generator sends once in each round, in random order. The name "" means the run's generator. The
-    rate is `rate_rps`, or if that is 0, `share` of the rate that the warm-up's closed loop achieved. Generators in
-    `without_rate` send in closed loop. The last fault may outlast the load.
-    """
+    """Loads that several generators send to one warm server, one after the other, while faults happen to the server."""
 
     name: str
     title: str
     treatment: Setting
     workload: Workload
-    faults: tuple[Fault, ...]
+    faults: tuple[Fault, ...]  # the last one may outlast the load
     shape: Shape
     warm_up_s: float
-    rate_rps: float = 0.0
+    rate_rps: float = 0.0  # 0: `share` of the rate that the warm-up's closed loop achieved
     share: float = 0.5
-    generators: tuple[str, ...] = ("",)
-    without_rate: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ("",)  # names; "": the run's generator
+    without_rate: tuple[str, ...] = ()  # generators that send in closed loop
     questions: tuple[str, ...] = ()
-    rounds: int = 0
+    rounds: int = 0  # in every round all generators send once, in random order; 0: once, in order
 
     @property
     def role(self) -> str:
@@ -202,12 +193,7 @@ class Interleaved:
     """A comparison of treatments whose servers are up at once, over several fresh starts (runners/docs/method.md).
 
     Without `slice_s`, each request goes to one of the servers; a server that does nothing is added, to show the floor.
-    Each server gets the rate `rate_rps`; if that is 0, a rate at which all together use at most half of the core that
-    they share. With `slice_s`, a closed loop loads one server at a time. `control` adds a second process of the
-    baseline. `at_once`: how many other treatments a start has (0: all). `primary`: the quantity that decides;
-    `margin`: its smallest relative change that matters; `until`: the block ends when `primary` is decided. `solo`,
-    `loops`: each server is also loaded alone, at the rate or in closed loop. `cold`: names of treatments that are
-    neither filled nor warmed. `like`: an earlier block; the rate is taken from its rate or from its closed loops.
+    With `slice_s`, a closed loop loads one server at a time.
     """
 
     name: str
@@ -217,19 +203,19 @@ class Interleaved:
     workload: Workload
     size: Size
     shape: Shape
-    starts: int = FEWEST_STARTS
-    rate_rps: float = 0.0
-    primary: str = "p50_us"
-    margin: float = 0.02
-    control: bool = True
+    starts: int = FEWEST_STARTS  # of each treatment but the baseline, which is in all starts
+    rate_rps: float = 0.0  # of each server; 0: all together use at most half of their common core
+    primary: str = "p50_us"  # the quantity that decides
+    margin: float = 0.02  # its smallest relative change that matters
+    control: bool = True  # add a second process of the baseline
     slice_s: float = 0.0
-    at_once: int = 0
+    at_once: int = 0  # treatments in a start besides the baseline; 0: all
     seed: int = 1
-    until: bool = False
-    solo: bool = True
-    loops: bool = True
-    cold: tuple[str, ...] = ()
-    like: FixedRate | None = None
+    until: bool = False  # end when `primary` is decided
+    solo: bool = True  # load each server alone too, at the rate
+    loops: bool = True  # load each server alone too, in closed loop
+    cold: tuple[str, ...] = ()  # names of treatments that are neither filled nor warmed
+    like: FixedRate | None = None  # an earlier block that gives the rate, as its own or by its closed loops
     questions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Settings of clusters: three nodes of the LSM store, in one JVM or in three processes, sharded or replicated."""
+"""Settings of report 5's clusters: three nodes of the LSM store, in one JVM or in three, sharded or replicated."""
 
 from runners.design.setting import FLUSH, OLD_LSM, WAL, Setting
 
@@ -31,8 +31,8 @@ def threads(cores: int) -> tuple[int, int]:
 def setting(name: str, cores: int) -> Setting:
     """Return the setting of this name, one of CHANGES or REPLICATED: three nodes of the LSM store in one JVM.
 
-    In CHANGES every key is on one node, and nodes call each other by one-nio's blocking client; in REPLICATED every key
-    is on all nodes. `cores` limits the threads of the pools.
+    In CHANGES a key is on one node, and nodes call one another by one-nio's blocking client. In REPLICATED every key is
+    on all nodes. `cores`: cores of the machine, which limit the threads of the pools.
     """
     old, new = threads(cores)
     if name in REPLICATED:
@@ -55,7 +55,7 @@ def alone(cores: int) -> Setting:
 
 
 def apart(name: str, cores: int) -> Setting:
-    """Return a cluster of three processes with a write-ahead log: NEW for the name SHARDED, or one of REPLICATED."""
+    """Return the setting of three nodes in three JVMs, with a write-ahead log; `name`: SHARDED or one of REPLICATED."""
     whole = setting(NEW if name == SHARDED else name, cores)
     flags = tuple(flag for flag in whole.server_flags if not flag.startswith(("--nodes", WAL)))
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)

@@ -1,4 +1,4 @@
-"""The form of `target.yaml` as typed records, and checks for keys that contradict each other."""
+"""The form of `target.yaml` as typed records, and checks for keys that contradict one another."""
 
 import re
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ class TargetWorkload(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """A server under test: a command that the lab runs, or the url of one that runs already."""
+    """A server under test: a command that the lab runs, or the URL of a server that runs already."""
 
     name: Annotated[Name, Meta(description="what reports call it: 40 small letters, digits, '.', '_' and '-' at most")]
     url: Annotated[

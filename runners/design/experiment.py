@@ -22,7 +22,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, of the type of its default. `read` raises PlanError for a bad text; a run records `kept(text)`."""
+    """A parameter of an experiment; its values have the type of its default."""
 
     name: str
     default: Value
@@ -31,10 +31,10 @@ class Parameter:
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    several: bool = False
-    optional: bool = False
-    read: Callable[[str], object] = str
-    kept: Callable[[str], str] = str
+    several: bool = False  # several choices, joined by commas
+    optional: bool = False  # it may be empty, or `none`
+    read: Callable[[str], object] = str  # raises PlanError for a bad text
+    kept: Callable[[str], str] = str  # makes the text that a run records
 
     @classmethod
     def profile(cls, events: str) -> Self:
@@ -99,7 +99,7 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
-    """Return a line of text for each parameter: name, default, meaning, range."""
+    """Return a text with one line for each parameter: name, default, meaning, range."""
     return "\n".join(
         f"  {parameter.name}={parameter.default}  {parameter.meaning} ({parameter.range_text})"
         for parameter in parameters
@@ -149,7 +149,7 @@ LADDER = (
 
 
 def setting_of(text: str) -> Setting:
-    """Read a setting from text: an engine with its flags, or `target=FILE`. Raises PlanError if it can't be read."""
+    """Return the setting of a text, an engine with its flags or `target=FILE`. Raises PlanError if it can't be read."""
     target = target_of(text)
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
@@ -170,7 +170,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the lab's workload of this name, or if the settings are targets, the workload that all of them describe.
+    """Return the lab's workload of this name; if `settings` name targets, the workload that all of them describe.
 
     Raises PlanError if a target lacks it or describes it differently, or if two targets would listen on one port.
     """
@@ -194,7 +194,7 @@ def workload_of(name: str, settings: Sequence[str]) -> Workload:
 
 
 class Extent(StrEnum):
-    """The measures in which a run can be smaller than the published one."""
+    """A measure in which a run can be smaller than the published one."""
 
     LENGTH_S = "length of a load"
     DATA_BYTES = "data in the store"
@@ -202,16 +202,16 @@ class Extent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """A measure in which a run is smaller than the original report, with the run's and the published value."""
+    """A measure in which a run is smaller than the published report, with both values."""
 
     extent: Extent
     workload: str
-    here: float
+    here: float  # value in this run
     published: float
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return, for each workload, the seconds of the longest load at one rate and the bytes of the largest fill."""
+    """Return by (extent, workload) the seconds of the longest load at one rate, and the bytes of the largest fill."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:
@@ -234,7 +234,7 @@ class Experiment:
     number: str
     notebook: str
     title: str
-    published: str
+    published: str  # key of the published report; empty without one
     parameters: tuple[Parameter, ...]
     blocks: Callable[[Mapping[str, Value]], tuple[Block, ...]] | None = None
     workloads: tuple[Workload, ...] = ()
@@ -271,7 +271,7 @@ class Experiment:
         return {name: value for name, value in parameters.items() if value != defaults[name]}
 
     def rerun_command(self, parameters: Mapping[str, Value]) -> str:
-        """Return the command line of this run, with the parameters that differ from their defaults."""
+        """Return the command line that repeats this run; parameters at their defaults are left out."""
         sized = ["--size", str(parameters["size"])] if "size" in parameters else []
         changed = self.changed(parameters).items()
         given = [f"-p {shlex.quote(f'{name}={value}')}" for name, value in changed if name != "size"]

@@ -1,4 +1,7 @@
-"""Searches for a knee and ladders of rates around it, as data, with their lengths in a run's size."""
+"""Knee searches and ladders, as data, with their planned lengths.
+
+A knee is the highest rate that meets an objective. A ladder is a load at several rates, one after the other.
+"""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +48,7 @@ def most_again(steps: int) -> int:
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    Only rates up to MOST_SHARE times `base_rps` count; with `beyond`, up to the first published rate above `base_rps`.
+    Only rates up to MOST_SHARE times `base_rps` count; with `beyond`, rates up to the first one above `base_rps`.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -54,7 +57,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return a ladder's rates, lowest first: the published ones, and shares of the base that are near none of these."""
+    """Return a ladder's rates, lowest first: the published rates, and `shares` of the base rate unless close to one."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -69,20 +72,17 @@ def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class WarmServer:
-    """A server of a search or a ladder: treatment, workload with its fill, and the number of its fresh start, from 1.
-
-    With `keep_others`, the warm servers of earlier sessions are not stopped.
-    """
+    """A server that a closed loop warms before the loads of a search or a ladder."""
 
     treatment: Setting
     workload: Workload
     size: Size
-    start: int = 1
-    keep_others: bool = False
+    start: int = 1  # number of its fresh start, from 1
+    keep_others: bool = False  # do not stop the warm servers of earlier sessions
 
     @property
     def name(self) -> str:
-        """The workload and the treatment, as in the names of steps."""
+        """The name of the server in the names of steps: its workload and its treatment."""
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:
@@ -111,25 +111,25 @@ class WarmServer:
 class KneeSearch:
     """A search for the highest rate that meets an objective, on one warm server, or on several that are up at once.
 
-    Each load has short steps of `shape.duration_s` in random order (see analysis.knee). The servers' loads come in
-    random order too. Each server has `minutes`, divided among `starts`, and gets fewer loads once the relative width of
-    its knee's 95 % interval is at most `precision`. Then a closed loop and steps of `confirm_s` confirm each knee.
-    Raises PlanError for too few minutes, an unknown percentile, or no rate between `low_rps` and `high_rps`.
+    A load has short steps in random order (see analysis.knee). The loads of several servers come in random order too. A
+    server gets loads until its knee is as precise as wanted, or its time is over. Then a closed loop and longer steps
+    confirm the knee. Raises PlanError for too few minutes, an unknown percentile, or no rate between `low_rps` and
+    `high_rps`.
     """
 
     name: str
     title: str
     server: WarmServer
     objective: Objective
-    minutes: float
-    shape: Shape
+    minutes: float  # of each server, in all its starts
+    shape: Shape  # duration_s: length of a short step
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
-    precision: float = 0.05
+    precision: float = 0.05  # wanted relative width of the knee's 95 % interval
     questions: tuple[str, ...] = ()
-    others: tuple[WarmServer, ...] = ()
+    others: tuple[WarmServer, ...] = ()  # further servers
     seed: int = 1
-    starts: int = 1
+    starts: int = 1  # fresh starts of each server
 
     def __post_init__(self) -> None:
         if unknown := sorted({level for level, _ in self.objective.latencies} - set(LEVELS)):
@@ -175,7 +175,7 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return after how many seconds of load on a server start number `start` ends; start 1 has one load more."""
+        """Return the seconds of load on a server after which start number `start` ends; start 1 has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
@@ -210,27 +210,25 @@ class KneeSearch:
 class Ladder:
     """Several rates that are offered one after the other to one warm server.
 
-    The rates are `rates`, or those of the ladder `like`, or `shares` of a base. The base is the knee that `search` or
-    the search `like` finds, else the closed-loop rate. Of `published` (name of the output, rate), the `most_published`
-    rates nearest to the base are offered too, for `published_s`. The steps nearest to the shares in `profiled` (None:
-    all steps) are repeated with a profiler; up to a third of all steps are repeated if the generator was late.
+    The rates are given, or are shares of a base: of a knee, or of a closed loop's rate. Up to a third of the steps are
+    repeated if the generator was late.
     """
 
     name: str
     title: str
     server: WarmServer
     shape: Shape
-    rates: tuple[float, ...] = ()
-    search: KneeSearch | None = None
-    shares: tuple[float, ...] = ()
-    like: "Ladder | KneeSearch | None" = None
+    rates: tuple[float, ...] = ()  # in rps; empty: from `like`, or by `shares`
+    search: KneeSearch | None = None  # finds the knee that is the base
+    shares: tuple[float, ...] = ()  # of the base
+    like: "Ladder | KneeSearch | None" = None  # an earlier ladder with these rates, or the search for the base
     objective: Objective | None = None
-    published: tuple[tuple[str, float], ...] = ()
-    most_published: int = 99
-    published_s: float | None = None
-    beyond: bool = False
-    profile: tuple[str, ...] = ()
-    profiled: tuple[float, ...] | None = ()
+    published: tuple[tuple[str, float], ...] = ()  # (name of the output, rate)
+    most_published: int = 99  # how many of them are offered too: the nearest to the base
+    published_s: float | None = None  # length of their steps
+    beyond: bool = False  # see `nearest`
+    profile: tuple[str, ...] = ()  # events
+    profiled: tuple[float, ...] | None = ()  # steps nearest to these shares are profiled too; None: all
     profiled_s: float | None = None
     questions: tuple[str, ...] = ()
 
@@ -278,18 +276,14 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """The searches and ladders around the knees of one experiment in one size; fields as in KneeSearch and Ladder.
+    """The lengths and limits of one experiment's searches and ladders in a size; fields as in KneeSearch, Ladder."""
 
-    If `knee_minutes` is 0, there is no search, and rates are shares of the closed-loop rate; without `shares`, there is
-    no ladder. `probe_s`: seconds of a search's short step; `probe_warmup_s`: of the warm-up before a ladder's step.
-    """
-
-    knee_minutes: float
-    probe_s: float
-    probe_warmup_s: float
-    shares: tuple[float, ...]
+    knee_minutes: float  # 0: no search; rates are shares of the closed-loop rate
+    probe_s: float  # length of a short step of a search
+    probe_warmup_s: float  # before a step of a ladder
+    shares: tuple[float, ...]  # empty: no ladder
     profiled: tuple[float, ...] | None
-    step_s: float
+    step_s: float  # length of a step of a ladder
     precision: float = 0.05
     most_published: int = 99
     starts: int = 1
@@ -311,7 +305,7 @@ class AroundTheKnee:
         return search if search and not self.shares else replace(self._ladder(name, title, server), search=search)
 
     def blocks(self, name: str, title: str, servers: Sequence[WarmServer]) -> tuple[KneeSearch | Ladder, ...]:
-        """Return one search on several servers and, with `shares`, a ladder around the knee of each of them."""
+        """Return one search on several servers and, with `shares`, a ladder around the knee of every server."""
         search = self._search(name, title, self.starts, *servers)
         by_name = {server.treatment.name: server for server in (servers if self.shares else ())}
         ladders = [

@@ -15,23 +15,18 @@ HALF_ABSENT = "get-half"
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The requests of one load: a GET of `path` again and again, or a script with `arguments`.
-
-    `published` and `published_rates` name console outputs of this load in its report. Before the load, the store must
-    hold keys 1 to `filled_keys`; the fill writes each of them 1 + `rewrites` times. A foreign server is filled by the
-    requests of `fill_with`.
-    """
+    """The requests of one load, and the keys that the store must hold before."""
 
     name: str
-    script: Path | None
-    published: str | None = None
+    script: Path | None  # Lua; None: a GET of `path` again and again
+    published: str | None = None  # name of the console output of this load in its report
     published_rate_rps: float | None = None
-    filled_keys: int = 0
+    filled_keys: int = 0  # keys 1 to this are in the store before the load
     filled_value_bytes: int = 120
     arguments: tuple[str, ...] = ()
-    published_rates: tuple[str, ...] = ()
-    rewrites: int = 0
-    fill_with: "Workload | None" = None
+    published_rates: tuple[str, ...] = ()  # names of outputs at several rates
+    rewrites: int = 0  # how often the fill writes every key again
+    fill_with: "Workload | None" = None  # requests that fill a foreign server
     path: str = ""
 
     @property
@@ -54,7 +49,7 @@ class Workload:
 
     @property
     def filled_bytes(self) -> int:
-        """Bytes of the filled keys (in decimal digits) and of their values, each counted once despite rewrites."""
+        """Bytes of the filled keys (in decimal digits) and of their values, counted once despite rewrites."""
         keys = self.filled_keys
         digits: int = sum(keys - 10**place + 1 for place in range(len(str(keys))))  # keys with a digit in each place
         return digits + self.filled_keys * self.filled_value_bytes
@@ -68,7 +63,7 @@ def sized_puts(keys: int, value_bytes: int) -> Workload:
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
-    """Return GETs of random keys of a filled store, and of `absent_keys` more that it does not hold."""
+    """Return GETs of random keys of a filled store, and of `absent_keys` more keys that it does not hold."""
     return Workload(
         HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
@@ -123,7 +118,7 @@ class Shape:
     threads: int = 1
     duration_s: float | None = None
     warmup_s: float | None = None
-    requests: int | None = None
+    requests: int | None = None  # that end the load, in place of a duration
 
     def __post_init__(self) -> None:
         if not 1 <= self.threads <= self.connections:
@@ -156,17 +151,14 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The lengths of loads in seconds; `floor_s`: the length of the load on a server that does nothing.
-
-    Compared treatments have `starts` fresh starts. In a load by slices, each server is loaded for `duration_s`.
-    """
+    """The lengths in seconds of the loads in a run of this size."""
 
     name: str
     warmup_s: float
     duration_s: float
-    probe_s: float
-    floor_s: float = 0.0
-    starts: int = 1
+    probe_s: float  # of a closed loop
+    floor_s: float = 0.0  # of a load on a server that does nothing
+    starts: int = 1  # fresh starts of compared treatments
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
         """Return the shape of a load that lasts `duration_s` for each of the `servers` that share it by slices."""

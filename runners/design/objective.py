@@ -1,4 +1,8 @@
-"""Objectives (`p99<=10ms,achieved>=99%,errors=0`), limits of a change (`p99>+10%`), ends of comparisons (`p50+-2%`)."""
+"""Limits that users write as text.
+
+An objective (`p99<=10ms,errors=0`) limits the figures of a load. A change limit (`p99>+10%`) limits the change in a
+comparison. A text such as `p50+-2%` says when a comparison ends.
+"""
 
 import re
 from dataclasses import dataclass
@@ -24,15 +28,15 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Upper limits of percentiles (level, us), the least share of the rate achieved, the largest share of errors."""
+    """What a load must keep: limits of percentiles, of the achieved share and of errors."""
 
-    latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)
-    achieved: float = LEAST_ACHIEVED
-    errors: float = 0.0
+    latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)  # (level 0..1, upper limit in us)
+    achieved: float = LEAST_ACHIEVED  # least share of the offered rate
+    errors: float = 0.0  # largest share
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the short form `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError with the part that is wrong."""
+        """Return the objective of a text: `p99<=10ms,achieved>=99%,errors=0`. Raises PlanError with the bad part."""
         latencies: list[tuple[float, float]] = []
         achieved, errors = LEAST_ACHIEVED, 0.0
         for part in map(_plain, text.split(",")):
@@ -58,7 +62,7 @@ class Objective:
 
     @property
     def text(self) -> str:
-        """The short form, as `parse` reads it."""
+        """The objective as text that `parse` reads."""
         parts = []
         for level, limit_us in self.latencies:
             scale, unit = next((s, u) for u, s in reversed(_UNITS_US.items()) if limit_us >= s or u == "us")
@@ -98,13 +102,13 @@ class LoadLimit:
 
     text: str
     level: float = 0.0
-    most_us: float | None = None
+    most_us: float | None = None  # of this and the next two, one is set
     least_achieved: float | None = None
     most_errors: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read one limit of `lab load --fail-on`. Raises PlanError if it is no limit or names an unknown percentile."""
+        """Return a limit of `lab load --fail-on`. Raises PlanError if it is none, or names an unknown percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -115,7 +119,7 @@ class LoadLimit:
 
     @classmethod
     def read(cls, part: str) -> Self | None:
-        """Read one part of an objective, in small letters and without blanks; None if it is no limit."""
+        """Return one part of an objective, in lower case and without blanks; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
             return cls(part, round(level, 6), most_us)
@@ -136,10 +140,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """A limit of a quantity's relative `change`, or of the error share's. `above`: an upper limit, else a lower one."""
+    """A limit of the relative change of a quantity, or of the change of the share of errors."""
 
     quantity: str
-    above: bool
+    above: bool  # an upper limit, else a lower one
     change: float
     text: str
 
@@ -167,7 +171,7 @@ _UNTIL = re.compile(r"([a-z0-9-]+?)(?:\+-|±)(\d+(?:\.\d+)?)%")
 
 
 def read_until(text: str) -> tuple[str, float] | None:
-    """Return the quantity that ends a comparison, and its relative change that matters, from a text such as `p50+-2%`.
+    """Return (quantity, its relative change that matters) from a text such as `p50+-2%`, which ends a comparison.
 
     None for an empty text. Raises PlanError if the text can't be read.
     """

@@ -1,4 +1,4 @@
-"""Sessions as data: the trials of one server, or of several servers that are up at once."""
+"""Sessions as data: the loads, called trials, of one server, or of several servers that are up at once."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Return the items in the random order of a seed; every random order outside of the generator is drawn here."""
+    """Return the items in a random order drawn from `seed`; all orders outside of the generator are drawn here."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)
@@ -54,23 +54,23 @@ def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """A fault: the server is frozen for `length_s`, from second `at_s` of the recorded window on."""
+    """A fault: the server is frozen for a while."""
 
     role: ClassVar[str] = STALL
     label: ClassVar[str] = "frozen server"
-    at_s: float
+    at_s: float  # second of the recorded window
     length_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class KillNode:
-    """A fault: node `node` (from 1) is killed and later started again, at these seconds of the recorded window."""
+    """A fault: one node of a cluster is killed and later started again."""
 
     role: ClassVar[str] = OUTAGE
     label: ClassVar[str] = "a node killed"
-    node: int
-    at_s: float
-    restart_at_s: float
+    node: int  # from 1
+    at_s: float  # second of the recorded window
+    restart_at_s: float  # second of the recorded window
 
 
 Fault = Freeze | KillNode
@@ -78,10 +78,10 @@ Fault = Freeze | KillNode
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """How many keys a closed loop draws from, how many the store holds, and the published run that the loop repeats."""
+    """The keys of a closed loop, and the published run that it repeats."""
 
-    drawn_keys: int
-    held_keys: int
+    drawn_keys: int  # how many keys it draws from
+    held_keys: int  # how many keys the store holds
     published: str | None = None
 
     @property
@@ -92,7 +92,7 @@ class ClosedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Short rate steps of one load; after each, a rest at `rest_rps` for half the step's length empties the queue."""
+    """Short rate steps of one load; after a step, a rest at `rest_rps` for half the step's length empties the queue."""
 
     rates: tuple[float, ...]
     rest_rps: float
@@ -114,24 +114,23 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One load: its workload, its rate (None: closed loop), its connections and length, and the events to profile.
+    """One load, on one server or on several: what is sent, at which rate, for how long, and what is profiled.
 
-    An empty `generator` means the run's generator, an empty `label` the names of treatment and workload. A trial of the
-    role FILL must write as many keys as its shape has requests. With `sweep`, `rate` is the mean over steps and rests.
+    A trial of the role FILL must write as many keys as its shape has requests.
     """
 
     name: str
     role: str
     workload: Workload
-    rate: Rate | None
+    rate: Rate | None  # None: closed loop
     shape: Shape
-    profile: tuple[str, ...] = ()
-    label: str = ""
-    generator: str = ""
+    profile: tuple[str, ...] = ()  # events
+    label: str = ""  # empty: the names of treatment and workload
+    generator: str = ""  # empty: the run's generator
     round: int | None = None
     faults: tuple[Fault, ...] = ()
     loop: ClosedLoop | None = None
-    sweep: Sweep | None = None
+    sweep: Sweep | None = None  # then `rate` is the mean over steps and rests
 
     @property
     def expected_status(self) -> tuple[str, ...]:
@@ -156,7 +155,7 @@ class Trial:
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
-    """Return profiled copies of a load: `name` for events other than locks, `name`-locks for locks."""
+    """Return copies of a load with a profiler: `name` for the events other than locks, `name`-locks for locks."""
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
     others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
     recordings = ((name, others), (f"{name}-locks", locks))
@@ -165,20 +164,15 @@ def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One server and the trials that share it.
-
-    `fill` is written first; with `restart` the server is started again after the fill. With the closed loop `warm_up`,
-    successive sessions that differ only in their trials share one warm server. With `keep_others`, warm servers of
-    earlier sessions stay up. `heads`: the number of responses of an extra start whose HTTP heads are read one by one.
-    """
+    """One server and the trials that share it."""
 
     treatment: Setting
     trials: tuple[Trial, ...]
-    fill: Workload | None = None
-    restart: bool = False
-    warm_up: Trial | None = None
-    keep_others: bool = False
-    heads: int = 0
+    fill: Workload | None = None  # written first
+    restart: bool = False  # start the server again after the fill
+    warm_up: Trial | None = None  # a closed loop; sessions that differ only in their trials share one warm server
+    keep_others: bool = False  # warm servers of earlier sessions stay up
+    heads: int = 0  # responses of an extra start whose HTTP heads are read one by one
 
     @property
     def planned_s(self) -> float:
@@ -190,13 +184,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One server of a shared schedule, with its own closed loop `alone` and load `solo`; `cold`: it is not warmed."""
+    """One server of a schedule that several servers share, with loads of its own."""
 
     treatment: Setting
     workload: Workload
-    alone: Trial | None = None
-    solo: Trial | None = None
-    cold: bool = False
+    alone: Trial | None = None  # in closed loop
+    solo: Trial | None = None  # at the shared load's rate
+    cold: bool = False  # it is not warmed
 
     @property
     def name(self) -> str:
@@ -205,21 +199,19 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class SharedSession:
-    """One start: fresh servers of all members, in this order. Each is warmed and loaded alone, then all share a load.
+    """One start of several servers: they are warmed, loaded one by one, then loaded together by one schedule.
 
-    The rate of `load` is that of all servers together (None: closed loop); its connections are those to each server.
-    `slice_s`: seconds for which one server is loaded while the others idle; 0: every request goes to one of the
-    servers. `reference`: the name of the member that does nothing. It has the same rate as the others: at a quarter of
-    this rate, cold caches made its median longer than a store's.
+    The reference has the same rate as the others: at a quarter of this rate, cold caches made its median longer than a
+    store's.
     """
 
     number: int
-    members: tuple[Member, ...]
-    load: Trial
+    members: tuple[Member, ...]  # in the order of their starts
+    load: Trial  # its rate is for all servers together, its connections are for each server
     warm_s: float
     seed: int
-    slice_s: float
-    reference: str
+    slice_s: float  # seconds for which one server is loaded while others idle; 0: no slices
+    reference: str  # name of the member that does nothing
 
     @property
     def compared(self) -> tuple[Member, ...]:
@@ -227,7 +219,7 @@ class SharedSession:
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """The closed loops, then a load of each server by itself, then the load that all servers share."""
+        """The closed loops, then a load on each server by itself, then the load that all servers share."""
         loops = (member.alone for member in self.members if member.alone is not None)
         solos = (member.solo for member in self.members if member.solo is not None)
         return (*loops, *solos, self.load)
@@ -251,5 +243,5 @@ def planned_s(sessions: Sequence[Session | SharedSession]) -> float:
 
 
 def step_name(*parts: object) -> str:
-    """Return the name of a step: its parts in small letters and digits, joined by dashes."""
+    """Return the name of a step: its parts in lower-case letters and digits, joined by dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts).lower()).strip("-")

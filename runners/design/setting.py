@@ -27,24 +27,22 @@ OLD_JDK = 17
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An engine with the flags that differ from the server's defaults; `name` stands in steps, figures and sentences.
+    """An engine with the flags that differ from the server's defaults.
 
-    `heap_mb` 0: the run's heap; `jdk` 0: the lab's JDK. `nodes`: how many nodes one JVM runs, on consecutive ports;
-    `processes`: how many nodes run in a JVM each. With `all_cores` the server is not bound to one core. `target`: the
-    description of a server that is not the lab's. Raises PlanError if the name can't be a folder's name.
+    Raises PlanError if the name can't be a folder's name.
     """
 
-    name: str
+    name: str  # in steps, figures and sentences
     engine: str
     server_flags: tuple[str, ...] = ()
     jvm_flags: tuple[str, ...] = ()
-    heap_mb: int = 0
-    jdk: int = 0
-    front: str = ONE_NIO
-    nodes: int = 1
-    processes: int = 1
-    all_cores: bool = False
-    target: Path | None = None
+    heap_mb: int = 0  # 0: the run's heap
+    jdk: int = 0  # release; 0: the lab's JDK
+    front: str = ONE_NIO  # the HTTP server before the engine
+    nodes: int = 1  # in one JVM, on consecutive ports
+    processes: int = 1  # nodes with a JVM of their own
+    all_cores: bool = False  # not bound to one core
+    target: Path | None = None  # description of a server that is not the lab's
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -57,7 +55,10 @@ class Setting:
 
     @classmethod
     def parse(cls, text: str, known: Sequence[str]) -> Self:
-        """Read `lsm`, or `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError for others."""
+        """Return the setting of a text: an engine's name, or an engine with changes.
+
+        Examples: `lsm`; `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError for another form.
+        """
         named: dict[str, str] = {}
         server, jvm = [], []
         for part in (part.strip() for part in text.split(",")):

@@ -1,7 +1,8 @@
 """Targets: servers that are not the lab's own, each described by a `target.yaml`.
 
-At every start `{port}` becomes a free port, `{data}` an empty folder, `{host}` the address to listen on. For a secret,
-the file names an environment variable (`{from: NAME}`), which is read when the secret is used.
+Placeholders in the file are filled in at every start of the server: `{port}` by a free port, `{data}` by an empty
+folder, `{host}` by the address to listen on. For a secret, the file names an environment variable (`{from: NAME}`),
+which is read when the secret is used.
 """
 
 import hashlib
@@ -51,7 +52,7 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
 
 
 def describe_url(url: str) -> tuple[str, str]:
-    """Return a file's name and the text of a `target.yaml` with a GET of this URL. Raises PlanError for a bad URL."""
+    """Return a name, and the text of a `target.yaml` that sends GETs to this URL. Raises PlanError for a bad URL."""
     address = description.address_of(url)
     if address is None or address.username is not None:
         cause = "a user in it would stand in files" if address else description.NO_ADDRESS
@@ -68,7 +69,7 @@ class TargetFile:
 
     path: Path
     target: Target
-    digest: str
+    digest: str  # SHA-256 of the file
 
     @property
     def name(self) -> str:
@@ -93,7 +94,7 @@ class TargetFile:
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
-        """Return the target with its placeholders filled in. Raises PlanError if `listen` needs an absent `{host}`."""
+        """Return the target with its placeholders filled in. Raises PlanError if it can't listen on `listen`."""
         if listen != LOOPBACK and self.target.command is not None and HOST not in self.target.url:
             cause = f"its server is to listen on {listen}, and nothing tells it so"
             raise PlanError(str(self.path), cause, "write {host} for the address, in url and in command or environment")
@@ -159,12 +160,12 @@ def read_target(path: Path) -> TargetFile:
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Read the target file that a setting names; None for a setting of the lab's server. Raises as `read_target`."""
+    """Return the target that a setting's text names; None for the lab's own server. Raises as `read_target`."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
 def whole_path(text: str) -> str:
-    """Return a setting's text with the absolute path of its target; a setting without a target is unchanged."""
+    """Return a setting's text with the path of its target made absolute; a setting without a target is unchanged."""
     return f"{AS_TARGET}{Path(text.removeprefix(AS_TARGET)).resolve()}" if text.startswith(AS_TARGET) else text
 
 
@@ -183,7 +184,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError if targets describe it differently or one lacks it."""
+    """Return the workload of this name. Raises PlanError if the targets describe it differently, or one lacks it."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"
@@ -193,7 +194,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return every workload with its block's name, `get-…` or `put-…`. Raises PlanError as `shared_workload` does."""
+    """Return all workloads as (block name, workload); names begin with `get` or `put`. Raises as `shared_workload`."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"

@@ -1,4 +1,4 @@
-"""A load that both truepace and wrk2 send to one warm server, in random order, to show what wrk2 adds to latency."""
+"""A load that truepace, the lab's generator, and wrk2 send to one warm server, to show what wrk2 adds to latency."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ WARM_S, WARMUP_S = 2.0, 1.0
 def by_two_generators(
     treatment: Setting, workload: Workload, size: str, connections: int = 1, questions: Sequence[str] = ()
 ) -> FaultInjection:
-    """Return the block in which truepace and wrk2 send a load of an experiment; a run without wrk2 omits the block."""
+    """Return the block in which truepace and wrk2 send the same load; without wrk2, a run leaves the block out."""
     rounds, load_s = ROUNDS.get(size, ROUNDS_OF_OTHERS)
     title = f"{workload.label} by truepace and by wrk2: the same load, in rounds in random order"
     return FaultInjection(

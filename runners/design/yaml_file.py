@@ -27,19 +27,14 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 @dataclass(frozen=True, slots=True)
 class YamlForm(Generic[Record]):
-    """The form of one kind of file.
-
-    `entries`: the type of the entries of each key whose entries the user names. `parts`: the type of the record of each
-    key that holds a record. `faults` yields contradictions in a record. The remedy in an error is the key's description
-    or, without one, `remedy`; for a missing or an empty file, it is `none_yet`.
-    """
+    """The form of one kind of YAML file: the record that it becomes, and what errors say."""
 
     record: type[Record]
-    remedy: str
-    none_yet: str
-    entries: Mapping[str, Any] = field(default_factory=dict)
-    parts: Mapping[str, type[msgspec.Struct]] = field(default_factory=dict)
-    faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())
+    remedy: str  # for a key without a description
+    none_yet: str  # remedy for a missing or an empty file
+    entries: Mapping[str, Any] = field(default_factory=dict)  # type of a key's entries, if the user names them
+    parts: Mapping[str, type[msgspec.Struct]] = field(default_factory=dict)  # type of a key's record
+    faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())  # yields contradictions
 
     def read(self, path: Path) -> tuple[Record, bytes]:
         """Return the record and the file's bytes. Raises PlanError if the file is wrong or missing."""
@@ -73,7 +68,7 @@ class YamlForm(Generic[Record]):
 
 
 def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> None:
-    """Raise PlanError if a key stands twice in a mapping (YAML takes the last), or if an alias holds itself."""
+    """Raise PlanError if a key stands twice in a mapping (YAML takes the last), or if an alias contains itself."""
     if id(node) in above:
         raise PlanError(f"{path}, line {node.start_mark.line + 1}", "an alias holds itself", "write it out")
     if isinstance(node, yaml.MappingNode):
@@ -91,7 +86,7 @@ def _refuse_twice(path: Path, node: yaml.Node, above: tuple[int, ...] = ()) -> N
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[Record]):
-    """A parsed file: its nodes, which know their lines, and its values, which become the record."""
+    """A parsed file: its nodes, which know their lines, and its value, which becomes the record."""
 
     form: YamlForm[Record]
     path: Path
@@ -138,7 +133,7 @@ class _Reading(Generic[Record]):
 
 
 def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the description of each of a record's keys; empty if a key has none."""
+    """Return the descriptions of a record's keys, by key; an empty text if a key has none."""
     return {
         field.encode_name: "".join(meta.description or "" for meta in getattr(field.type, "__metadata__", ()))
         for field in msgspec.structs.fields(record)
@@ -146,7 +141,7 @@ def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _line(node: yaml.Node, keys: tuple[Any, ...]) -> int:
-    """Return the line, from 1, of the deepest of these keys that the file has."""
+    """Return the line number, from 1, of the deepest key on the path `keys` that the file has."""
     line: int = node.start_mark.line + 1
     for wanted in keys:
         if isinstance(node, yaml.MappingNode):

@@ -35,7 +35,7 @@ from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to measure or to read back, and the record of the ladder or interleaved block of its steps."""
+    """A session to measure or to read back, with the record of the ladder or interleaved block that its steps get."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
@@ -48,7 +48,10 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Request closed loops that set the rate, unless `reached_rps` has their rates; then request a block's starts."""
+    """Yield the requests of an interleaved block: closed loops that set the rate, then starts until there is a verdict.
+
+    `reached_rps`: closed-loop rates by treatment, if an earlier block has measured them.
+    """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
         (probe,) = yield Request(session)
@@ -79,7 +82,10 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
-    """Request, in every start, a closed loop and loads on each server; then confirm every knee; return the searches."""
+    """Yield the requests of a knee search; return the search on each server.
+
+    In every start, a server gets a closed loop and loads with short steps; at the end, longer steps confirm every knee.
+    """
     searches = [_ServerSearch(server, block) for server in block.servers]
     for start in range(1, block.starts + 1):
         for current in searches:
@@ -93,7 +99,11 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Request a ladder's search or closed loop, a step per rate, late generators' steps again, and profiled steps."""
+    """Yield the requests of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
+
+    A step is repeated if the generator was late or the step is invalid. `base`: the base of the rates, if an earlier
+    block has measured it.
+    """
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
         base = _base(searched.known.knee, searched.closed[0])
@@ -125,14 +135,14 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _ServerSearch:
-    """The search on one server in all its starts: its closed loops, loads and rate steps; the next load's `rates`."""
+    """The search on one server, in all its starts."""
 
     server: WarmServer
     block: KneeSearch
-    closed: list[Step] = field(default_factory=list)
-    rates: list[float] = field(default_factory=list)
+    closed: list[Step] = field(default_factory=list)  # its closed loops
+    rates: list[float] = field(default_factory=list)  # of the next load
     loads: list[Step] = field(default_factory=list)
-    steps: list[RateStep] = field(default_factory=list)
+    steps: list[RateStep] = field(default_factory=list)  # the rate steps of all its loads
 
     @property
     def known(self) -> Search:
@@ -143,7 +153,10 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with a closed loop; replace the next rates if their range and that loop's do not overlap."""
+        """Begin a start with its closed loop.
+
+        The next rates are chosen anew if their range does not overlap the first rates for this loop.
+        """
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
@@ -172,7 +185,7 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
-    """Request rounds of one load per server, in random order, until each knee is precise or its budget is spent."""
+    """Yield rounds of requests, one per server in random order, until all knees are precise or the budget is spent."""
     number = 0
     while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):
@@ -186,7 +199,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
-    """Request a closed loop, then longer steps below and above the knee as long as the budget allows one more."""
+    """Yield requests of a closed loop, then of longer steps below and above the knee, as long as the budget allows."""
     server = current.server
     (closed,) = yield Request(server.closed_loop(block.shape))
     current.closed.append(closed)

@@ -31,7 +31,7 @@ class NotebookError(LabError):
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
     """Execute an experiment's notebook into a new run folder, or resume the run in `resume`; return the closed folder.
 
-    Raises PlanError, NotebookError, and after Ctrl-C Interrupted, or KeyboardInterrupt if nothing was measured yet.
+    Raises PlanError, NotebookError, and after Ctrl-C Interrupted (KeyboardInterrupt if nothing was measured yet).
     """
     resumed = RunFolder.open(resume.resolve()) if resume is not None else None
     parameters = plan.checked(resumed_parameters(resumed, plan.number, given) if resumed else given)
@@ -58,7 +58,10 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook in a kernel of its own; the run folder gets the executed copy. Raises NotebookError."""
+    """Run a notebook in a kernel of its own; the run folder gets the executed copy.
+
+    Raises NotebookError if a cell fails or the kernel dies.
+    """
     # jsonschema runs without this grammar, which takes two seconds to build and serves a format that no notebook uses
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import papermill  # slow to import, and only a run needs it
@@ -124,7 +127,7 @@ REMEDY = "begin a new run"
 
 
 def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
-    """Return the manifest of a run of this plan. Raises PlanError for a run of another plan."""
+    """Return the manifest of a run of the experiment `plan`. Raises PlanError if it is a run of another one."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
         raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)
@@ -132,7 +135,7 @@ def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
 
 
 def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return a run's parameters, updated by `given`. Raises PlanError if the run is complete or has another plan."""
+    """Return a run's parameters, updated by `given`. Raises PlanError if it is complete or of another experiment."""
     manifest = manifest_of(folder, plan)
     if manifest.get("status") == "complete":
         raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
@@ -156,7 +159,10 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError if there are `differences`, or a `wanted` parameter, except minutes, is another one `before`."""
+    """Raise PlanError if a run was begun with other parameters than the `wanted` ones.
+
+    `before`: the run's manifest. Minutes may differ. `differences`: further differences, as text.
+    """
     given = before.get("parameters") or {}
     changed = [name for name, value in wanted.items() if name != "minutes" and given.get(name) != value]
     differences = [*differences, *(f"{name}: {given.get(name)} against {wanted[name]}" for name in changed)]

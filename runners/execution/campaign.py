@@ -1,6 +1,7 @@
-"""Carry out a campaign: measure its jobs in order, except jobs that have a result, so that a campaign can be resumed.
+"""Carry out a campaign, many runs from one file: measure its jobs in order, and resume where an earlier call stopped.
 
-A job's result is the run folder that its content address names, if the folder's manifest says `complete`.
+A job's result is the run folder that its content address names, if the folder's manifest says `complete`. Jobs that
+have a result are not measured again.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     parameters: dict[str, Value]
     repeat: int
     planned_s: float
-    address: str
-    changed: dict[str, Value] = {}
+    address: str  # hash of what it measures
+    changed: dict[str, Value] = {}  # parameters that are not at their defaults
     report: bool = False
 
     @property
@@ -50,16 +51,16 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job ended. `stop`: later jobs would fail too; `loaded_s`: time of loads; `invalid`: how many trials are."""
+    """How a job ended."""
 
     address: str
     status: Literal["complete", "failed"]
     cause: str = ""
-    stop: bool = False
-    took_s: float = 0.0
-    loaded_s: float = 0.0
+    stop: bool = False  # later jobs would fail too
+    took_s: float = 0.0  # of the whole job
+    loaded_s: float = 0.0  # of its loads alone
     trials: int = 0
-    invalid: int = 0
+    invalid: int = 0  # trials that are not valid
     sentinel_us: float | None = None
     host: str = ""
 
@@ -77,7 +78,7 @@ def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
 
 @contextlib.contextmanager
 def held(runs: Path) -> Iterator[None]:
-    """Lock the folder `runs` while the body runs: two loads disturb each other. Raises MeasureError if it is locked."""
+    """Lock the folder `runs` while the body runs: only one lab may measure. Raises MeasureError if it is locked."""
     try:
         runs.mkdir(parents=True, exist_ok=True)
         lock = (runs / LOCK).open("a+", encoding="utf-8")
@@ -98,10 +99,10 @@ def held(runs: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a campaign ended: the outcomes of its jobs, and the jobs for which the budget had no time."""
+    """How a campaign ended."""
 
-    outcomes: tuple[JobOutcome, ...]
-    left: tuple[Job, ...]
+    outcomes: tuple[JobOutcome, ...]  # of the jobs that have ended, now or before
+    left: tuple[Job, ...]  # jobs for which the budget had no time
 
 
 def carry_out(
@@ -111,7 +112,10 @@ def carry_out(
     watch: Lines,
     minutes: float | None = None,
 ) -> Ended:
-    """Measure the jobs without a result until the next would exceed `minutes`. Raises MeasureError after a `stop`."""
+    """Measure the jobs without a result, as long as `minutes` allow; return how the campaign ended.
+
+    Raises MeasureError if an outcome says that later jobs would fail too.
+    """
     begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []
     for at, job in enumerate(jobs):
@@ -138,12 +142,12 @@ def duration(seconds: float) -> str:
 
 
 def settings(job: Job) -> str:
-    """Return the parameters of a job that are not at their defaults."""
+    """Return as text the parameters of a job that are not at their defaults."""
     return " ".join(f"{name}={str(value).rpartition('/')[2]}" for name, value in job.changed.items())
 
 
 def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield a plan as lines: one per combination of settings, if `ordered` one per job, then the time still planned."""
+    """Yield the lines of a plan: one per combination of settings, with `ordered` one per job, then the planned time."""
     measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:

@@ -165,7 +165,7 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _kept(self, session: Session | SharedSession) -> list[Step]:
-        """Return a session's steps that were measured before a resume; [] if one is missing or the plan has changed."""
+        """Return a session's steps, measured before a resume; empty if one is missing or the plan has changed."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         steps = [read_step(folder) for folder in kept if folder is not None]
         if len(steps) < len(kept) or any(step.record.specification != specification(session) for step in steps):
@@ -216,7 +216,11 @@ class Executor:
         return server, step if first else None
 
     def _trial(self, block: Block, server: Target, trial: Trial, known: StepRecord) -> Step:
-        """Measure a trial. Repeat an incomplete fill, a disturbed load, and (at a lower rate) a slow profiled load."""
+        """Measure a trial and return its step.
+
+        An incomplete fill and a disturbed load are repeated. A profiled load that fell short is repeated at a lower
+        rate. Raises MeasureError if a fill stays incomplete.
+        """
         fills, keys = trial.role == FILL, trial.shape.requests or 0
         if fills:
             known = record_with(known, fill=FillRecord(keys=keys))
@@ -243,7 +247,7 @@ class Executor:
         return True
 
     def _measured_together(self, block: Block, request: Request) -> list[Step]:
-        """Start all servers, warm all but the cold ones, load each alone, then load all of them by one schedule."""
+        """Start all servers, warm and load them one by one, then load all by one schedule; return the loads' steps."""
         session, about = request.session, request.interleaved
         assert isinstance(session, SharedSession) and about is not None
         measurement, load, servers = self._measurement, session.load, dict[str, Target]()
@@ -309,7 +313,10 @@ class Servers:
         self._starts = sum(1 for _ in folder.path.glob("servers/*/start-*"))  # starts of earlier sessions
 
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
-        """Start a setting's server; first remove its data and stop other servers, unless kept. Raises LabError."""
+        """Start a setting's server and return it. Raises LabError if it does not start.
+
+        Before that, its data is removed unless `keep_data`, and all other servers are stopped unless `keep_others`.
+        """
         if not keep_others:
             self.stop()
         self._starts += 1
@@ -352,7 +359,7 @@ class Servers:
         return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
-        """Stop every server that is up, the last one first; each flushes its data."""
+        """Stop all servers that are up, the last one first; they flush their data."""
         while self._up:
             self._up.pop().stop()
 

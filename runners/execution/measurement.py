@@ -47,7 +47,7 @@ REST_BOUND_S = 60.0  # a store that still merges after this time is measured as 
 
 
 def load_of(trial: Trial, server: Target) -> LoadSpec:
-    """Return the load of a trial on one server."""
+    """Return the load that a trial sends to one server."""
     shape, workload, rate = trial.shape, trial.workload, trial.rate
     return LoadSpec(
         server.url + workload.path, workload.script, rate.rps if rate else None, shape.duration_s or 0.0,
@@ -84,10 +84,11 @@ class Measurement:
         happening: Callable[[float], Happening] = lambda _lead_s: Happening(),
         load: LoadSpec | None = None,
     ) -> Step:
-        """Measure a trial, store it as a step, and show the step's line; `known`: fields of the step's record.
+        """Measure a trial, store it as a step, print a line about it, and return the step.
 
-        `happening` returns the faults, given the seconds for which the generator sends before it records. `load`: the
-        load to send in place of the trial's own, if several servers share it.
+        `known`: fields of the step's record. `happening` returns the faults, given the seconds for which the generator
+        sends before it records. `load`: what to send in place of the trial's own load, if several servers share it.
+        Raises MeasureError if the disk is full.
         """
         load = load or load_of(trial, server)
         instrument = self._for(trial, load, profile)
@@ -138,7 +139,7 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return the instrument for a trial; truepace sends every sentinel, as figures of generators differ."""
+        """Return generator, profiler and recorder for a trial; all sentinels are sent by truepace, to be comparable."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only truepace can share or change a schedule
             generator = self._generator("truepace")
@@ -223,7 +224,10 @@ AT_REST = 0.05  # of a core: a compiler that uses no more counts as idle
 
 
 def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
-    """Wait until the compiler is idle; return the seconds waited, None after `bound_s` or without its CPU time."""
+    """Wait until the compiler is idle; return the seconds waited, or None if it is still busy after `bound_s`.
+
+    `read_s` returns the compiler's CPU time in s. None is also returned if it is not known.
+    """
     began_s = time.monotonic()
     before_s, read_at_s = read_s(), began_s
     while before_s is not None and time.monotonic() - began_s + LOOK_S <= bound_s:
@@ -250,7 +254,7 @@ def warm_up(
     kind: str = KIND,
     known: StepRecord = NOTHING_KNOWN,
 ) -> Step:
-    """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last loop."""
+    """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last step."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), time.monotonic()
     with _compiler_freed(server):
@@ -270,7 +274,7 @@ def let_rest(server: Target, step: Step) -> None:
 
 
 def _compiler_freed(server: Target) -> contextlib.AbstractContextManager[None]:
-    """Let a JVM's compiler use every core while the body runs; of other servers no compiler is known."""
+    """Let a JVM's compiler use every core while the body runs; do nothing for other servers."""
     return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 
 

@@ -42,7 +42,7 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield, each time, a Moment of the intervals that a load's log has gained, all servers merged; None if none."""
+    """Yield, when asked, the Moment since the last one, from new lines of a load's log; None without new lines."""
     # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
@@ -158,7 +158,7 @@ class BarSink(Sink):
 
 
 class LineSink(Sink):
-    """For a log: a line when another part of the work begins, and every ten seconds."""
+    """Lines for a log: one when another part of the work begins, and one every ten seconds."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -187,7 +187,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, above a figure of the running load; later, line and figure are removed."""
+    """One live line in a notebook's cell, above a figure of the running load; both vanish when the work is over."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -247,7 +247,7 @@ class SocketSink(Sink):
 
 
 def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
-    """Return this process's display: the socket of `lab run`, else a `notebook` line, a terminal's bar, or lines."""
+    """Return this process's display: `lab run`'s socket, else a notebook's line, a terminal's bar, or a log's lines."""
     if address := os.environ.get(ADDRESS):
         return SocketSink(address)
     stream = out or sys.stdout
@@ -266,7 +266,10 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Begin a part of `planned_s` (in the plan: `in_plan_s`); yield a function to call with the seconds so far."""
+        """Show a part of the run while the body runs; yield a function that takes the seconds so far.
+
+        `planned_s`: length of the part. `in_plan_s`: what the run's plan counts for it; None: the same.
+        """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
         text = printable(text)
@@ -284,7 +287,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Begin a block; at its end, replace its `planned_s` in the run's total by the planned seconds of its parts."""
+        """Run a block as the body; then count the planned seconds of its parts in the run's total, not `planned_s`."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s

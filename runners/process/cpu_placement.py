@@ -1,7 +1,8 @@
 """Placement of threads on cores: more cores for a JVM's compiler for a while; equal CPU shares of servers (Linux only).
 
-Without CPU groups the scheduler shares a core among threads, so a server with more busy threads gets more of it (the
-kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights matter only while servers compete for it.
+Without control groups the scheduler shares a core among threads, so a server with more busy threads gets more of it
+(the kernel's cgroup-v2.rst, "CPU"; sched-design-CFS.rst for version 1). Weights of groups matter only while servers
+compete for the core.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads use all cores while the body runs; first wait `await_s` at most for threads."""
+    """Let a process's compiler threads use all cores while the body runs; first wait up to `await_s` for them."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)
@@ -63,7 +64,7 @@ def proc_text(path: Path | str) -> str:
 
 @contextlib.contextmanager
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
-    """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
+    """Put each server into a control group of equal CPU weight while the body runs; yield "equal" or why it failed.
 
     `servers`: pids by server name. Afterwards the processes are in the parent group, and the groups are removed.
     """

@@ -2,10 +2,11 @@
 
     python -I guard.py SOCKET_FD
 
-For each child the lab sends four open files: an end of a socket pair and the child's standard streams. The guard, a
-fork, reads a line of JSON from that socket (`command`, `directory`, `environment`, `grace_s`, `stop_signal`). Any later
-byte, or the end of the lab, makes it stop the child. It writes two lines: its own pid and the child's; at the end, the
-CPU seconds of the child and of all that it started, and its exit code. See runners/docs/0001-guard-process.md.
+For each child the lab sends four open files: an end of a socket pair, and the child's standard streams. The guard, a
+fork of this program, reads a line of JSON from that socket (`command`, `directory`, `environment`, `grace_s`,
+`stop_signal`), starts the child, and writes a line with its own pid and the child's. Any later byte, or the end of the
+lab, makes it stop the child. At the end it writes the CPU seconds of the child and its descendants, and the exit code.
+See runners/docs/0001-guard-process.md.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Processes that can't outlive the lab, with free ports for them, their descendants, and their CPU time."""
+"""Processes that can't outlive the lab; free ports for them, their descendants, and their CPU time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Guards:
     _socket: socket.socket | None = None
 
     def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
-        """Fork a guard that holds one end of a socket pair and a child's standard input, output and error."""
+        """Fork a guard that gets one end of a socket pair and the standard streams of a child."""
         with self._starting:
             if self._socket is None or self._program is None or self._program.poll() is not None:
                 self._socket, theirs = socket.socketpair()
@@ -136,7 +136,7 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float = GRACE_S) -> int:
-        """Stop the process (SIGKILL follows after the grace time of `start`); return the exit code. May be repeated."""
+        """Ask the process to stop, kill it once its grace time is over, and return the exit code. May be repeated."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
         if not self.wait_up_to(grace_s * 2 + 2):
@@ -217,7 +217,7 @@ _ATTEMPTS = 200
 
 
 def free_port(count: int = 1) -> int:
-    """Return the first of `count` consecutive free ports. Raises ServerError if none were found."""
+    """Return the first of `count` consecutive free ports. Raises ServerError if no attempt succeeds."""
     for _ in range(_ATTEMPTS):
         # the system's random numbers: processes with one seed would try the same ports at the same time
         first = FIRST_PORT + secrets.randbelow(LAST_PORT - count - FIRST_PORT + 1)
@@ -300,9 +300,9 @@ _COUNTER = re.compile(r"^(\w*voluntary_ctxt_switches|sysc[rw]):\s*(\d+)", re.MUL
 
 
 def activity(roots: Collection[int]) -> dict[str, int | None]:
-    """Return how many context switches, read and write calls processes and their descendants have made.
+    """Return the numbers of context switches and of read and write calls of processes and their descendants.
 
-    Switches are summed over living threads; calls of recv and send don't count. None for a number that /proc lacks.
+    Switches are summed over living threads; calls of recv and send don't count. A number that /proc lacks is None.
     """
     counters = Counter[str]()
     for pid in tree(roots):

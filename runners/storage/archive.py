@@ -37,28 +37,28 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One frame of all steps. `rows`: number of rows of each step; `at`, `bytes`: offset and length of the data."""
+    """One frame of all steps, as it lies in the archive."""
 
-    rows: tuple[int, ...]
+    rows: tuple[int, ...]  # number of rows of each step
     columns: tuple[dict[str, Any], ...]
-    at: int
-    bytes: int
+    at: int  # offset of the data in the file
+    bytes: int  # length of the data
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The steps of an archived run; frames are read on demand. `texts`: offset and length of each column's texts."""
+    """The steps of an archived run; frames are read on demand."""
 
     path: Path
     metas: dict[str, dict[str, Any]]
     parts: dict[str, Part] = field(repr=False, compare=False)
-    texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)
+    texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)  # (offset, length) of the texts of a column
     _frames: dict[str, "dict[str, pd.DataFrame]"] = field(default_factory=dict, repr=False, compare=False)
     _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
     def at(run: Path) -> "Archive | None":
-        """Return a run folder's archive, None if its steps have folders. Raises StoreError for a damaged archive."""
+        """Return a run folder's archive; None if its steps are folders. Raises StoreError for a damaged archive."""
         try:
             changed_ns = steps_file(run).stat().st_mtime_ns
         except OSError:
@@ -69,7 +69,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> "dict[str, pd.DataFrame]":
-        """Return by step name the frame `name` of each step; steps whose frame has no row are left out."""
+        """Return, by step name, the frame `name` of the steps; a step whose frame has no row is left out."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]

@@ -1,4 +1,4 @@
-"""Compressed columns of a table; for each column the coding, base column and order of rows with fewest bytes are found.
+"""Compressed columns of a table, written in the coding, base column and order of rows that need fewest bytes.
 
 runners/docs/0027-archives.md describes codings and orders. Reading gives back every value that was written, to the bit.
 """
@@ -27,29 +27,24 @@ WINDOW = 1 << 24  # bytes of LZMA's dictionary, at most
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The form in which a column is written: whole numbers of `width` bytes, compressed to `bytes`.
-
-    `coding`: TEXT, BITS, RANK, THREE or the number of decimals. `low`: the lowest number, written as 1; 0 stands for a
-    missing value. `base`: the column whose value in the same row (`before`: the row before) was subtracted. `group`:
-    the text column by which rows were sorted. `delta`: differences of rows were written. `place`: index in the frame.
-    """
+    """The form in which a column is written: as whole numbers, compressed."""
 
     name: str
     kind: str
-    coding: str
-    low: int = 0
-    base: str = ""
-    before: bool = False
-    group: str = ""
-    delta: bool = False
-    width: int = 1
-    bytes: int = 0
-    place: int = 0
+    coding: str  # TEXT, BITS, RANK, THREE or the number of decimals
+    low: int = 0  # the lowest number, written as 1; 0 stands for a missing value
+    base: str = ""  # column whose value in the same row was subtracted …
+    before: bool = False  # … or in the row before
+    group: str = ""  # text column by which rows were sorted
+    delta: bool = False  # differences of rows were written
+    width: int = 1  # bytes of a number
+    bytes: int = 0  # in all, compressed
+    place: int = 0  # index in the frame
     values: tuple[str, int, int] = ("", 0, 0)  # for RANK: coding, number and bytes of the values that are ranked
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return, for the name of each text column, the sorted distinct texts of the columns of that name in all frames."""
+    """Return, by column name, the sorted distinct texts of all text columns of that name in the frames."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:
@@ -59,7 +54,7 @@ def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
 
 
 def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], bytes]:
-    """Return the fields of `Column` for each column of a frame, and all columns' bytes; `texts`: from `texts_of`."""
+    """Return the `Column` of every column of a frame as a dict, and all columns' bytes; `texts`: see `texts_of`."""
     written: dict[str, tuple[Column, Whole]] = {}
     parts: list[bytes] = []
     # text columns first, because the rows of number columns may be sorted by them
@@ -74,7 +69,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame that `pack` wrote. `texts`: by the name of each text column, its texts as an Arrow array."""
+    """Return the frame that `pack` wrote; `texts`: by column name, the distinct texts as an Arrow array."""
     import pyarrow as pa
 
     codes: dict[str, Whole] = {}
@@ -120,7 +115,7 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return a column's description, codes and packed values with fewest bytes: best coding, then base, then group."""
+    """Return (description, codes, packed values) of a column, at its smallest: best coding, then base, then group."""
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}
@@ -148,7 +143,7 @@ def _smallest(
 
 
 def _forms(name: str, values: pd.Series, texts: Mapping[str, Sequence[str]]) -> Iterable[tuple[Column, Whole, bytes]]:
-    """Yield description, codes (whole numbers) and packed values of a column in each coding that keeps every bit."""
+    """Yield (description, codes as whole numbers, packed values) of a column for each coding that keeps every bit."""
     kind = _kind(values)
     if kind == "str":
         places = pd.Index(np.array(texts[name], object)).get_indexer(pd.Index(values.to_numpy(object)))

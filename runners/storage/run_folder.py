@@ -1,6 +1,6 @@
 """The run folder: the names of its files, its manifest, its steps (step_folder.py) and its frames.
 
-The name of a step's folder ends in ``.partial`` while the step is measured, and loses it once the step is complete.
+The name of a step's folder ends in ``.partial`` until the step is complete.
 """
 
 import contextlib
@@ -171,7 +171,7 @@ class RunFolder:
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def complete(self) -> list[StepFolder]:
-        """Return the complete steps, even those with an unreadable record, by name; in an archive, by start."""
+        """Return the complete steps, even with an unreadable record, sorted by name; in an archive, by their start."""
         if archive := Archive.at(self.path):
             return [archive.step(name) for name in archive.metas]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
@@ -211,13 +211,13 @@ PRUNED = ".pruned"
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A run to be removed. `result`: a campaign counts it as a job's result, and would measure that job again."""
+    """A run that `lab prune` is to remove."""
 
     folder: RunFolder
     status: str
     age_days: float
     bytes: int
-    result: bool
+    result: bool  # a campaign counts it as a job's result, and would measure that job again
 
     @property
     def line(self) -> str:
@@ -262,7 +262,7 @@ def given_up(
 
 
 def remove_run(run: GivenUp) -> None:
-    """Remove a run. Its folder is renamed and loses the manifest first: a removal cut short leaves no broken run."""
+    """Remove a run. Its folder is renamed and loses the manifest first, so a removal cut short leaves no broken run."""
     gone = run.folder.path.with_name(run.folder.name + PRUNED)
     run.folder.path.replace(gone)
     RunFolder(gone).manifest_path.unlink()

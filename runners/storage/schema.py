@@ -19,13 +19,13 @@ BACKGROUND = (*OWN_BACKGROUND, "profiler")
 
 
 class Ended(enum.Enum):
-    """How a trial ended. `SKIPPED`: the server was gone before the trial began; `UNREADABLE`: no readable record."""
+    """How a trial ended."""
 
     WHOLE = "whole"
     DIED = "died"
-    SKIPPED = "skipped"
+    SKIPPED = "skipped"  # the server was gone before the trial began
     INTERRUPTED = "interrupted"
-    UNREADABLE = "unreadable"
+    UNREADABLE = "unreadable"  # its record can't be read
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -44,17 +44,14 @@ class GeneratorRecord(Struct, frozen=True):
 
 
 class ServerRecord(Struct, frozen=True):
-    """The server's process. `ready`: the JSON in the first line that the server printed.
-
-    `left_out`: data that can't be recorded of this server. `categories`: patterns of stack frames, by category.
-    """
+    """The server's process, and how it was started."""
 
     command: tuple[str, ...] = ()
     cpus: tuple[int, ...] | None = None
-    ready: dict[str, Any] = {}
+    ready: dict[str, Any] = {}  # the JSON in the first line that the server printed
     jvm_flags: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    categories: dict[str, tuple[str, ...]] = {}
+    left_out: tuple[str, ...] = ()  # data that can't be recorded of this server
+    categories: dict[str, tuple[str, ...]] = {}  # patterns of stack frames, by category
 
 
 class StoreStatus(Struct, frozen=True):
@@ -75,148 +72,134 @@ class ProcessStatus(Struct, frozen=True):
 
 
 class ProfileRecord(Struct, frozen=True):
-    """The facts that a profiler's recording states about itself; `samples`: numbers of samples by event."""
+    """The facts that a profiler's recording states about itself."""
 
     engine: str = ""
     version: str = ""
-    samples: dict[str, int] = {}
+    samples: dict[str, int] = {}  # number of samples by event
     settings: dict[str, Any] = {}
 
 
 class OtherProcess(Struct, frozen=True):
-    """A process outside of the experiment that used the processor; `cores`: how many cores, on average."""
+    """A process outside of the experiment that used the processor."""
 
     name: str
-    cores: float
+    cores: float  # how many cores it used, on average
 
 
 class WitnessRecord(Struct, frozen=True):
-    """The cores that the stall witness watched during a load, or in `note` the reason why it watched none."""
+    """The cores on which the stall witness ran during a load; it is a thread that sees its core stall."""
 
     cpus: tuple[int, ...] = ()
-    note: str | None = None
+    note: str | None = None  # why it watched none
 
 
 class ClockRecord(Struct, frozen=True):
-    """How far a host's wall clock is ahead of the server host's: `offset_us`, within `uncertainty_us` (RFC 5905).
+    """The wall clock of a generator's host, compared with that of the server's host (RFC 5905)."""
 
-    `stepped_us`: by how much one of the two clocks was set during the load; 0 if neither was.
-    """
-
-    offset_us: float = 0.0
-    uncertainty_us: float = 0.0
+    offset_us: float = 0.0  # how far it is ahead …
+    uncertainty_us: float = 0.0  # … to within this
     round_trip_us: float = 0.0
-    exchanges: int = 0
-    stepped_us: float = 0.0
+    exchanges: int = 0  # number of messages and replies behind the estimate
+    stepped_us: float = 0.0  # by how much one of the two clocks was set during the load
 
 
 class NetworkRecord(Struct, frozen=True):
-    """Times to connect from a generator's host to the servers before a load; the host's TCP segments during it."""
+    """The network between a generator's host and the servers."""
 
-    round_trips_us: tuple[float, ...] = ()
-    failed: int = 0
-    sent_segments: int | None = None
-    repeated_segments: int | None = None
+    round_trips_us: tuple[float, ...] = ()  # times to connect, before the load
+    failed: int = 0  # number of failed connects
+    sent_segments: int | None = None  # of TCP, during the load
+    repeated_segments: int | None = None  # retransmissions of TCP, during the load
 
 
 class ShareRecord(Struct, frozen=True):
-    """One of the generators that shared a load, and its host.
-
-    `began_us`: how long after the agreed instant its recorded window began. All times in `folder` are by the clock of
-    the server's host. `stalled_ms`: how long the generator host's cores stalled in the window, summed over the cores.
-    """
+    """One of the generators that shared a load, and its host."""
 
     host: str
-    folder: str = ""
+    folder: str = ""  # its times are by the clock of the server's host
     generator: GeneratorRecord = GeneratorRecord()
     offered_rps: float | None = None
     completed: int = 0
     verdict: str = ""
-    began_us: float = 0.0
+    began_us: float = 0.0  # how long after the agreed instant its recorded window began
     clock: ClockRecord | None = None
     network: NetworkRecord = NetworkRecord()
     machine: dict[str, Any] = {}
     witness: WitnessRecord | None = None
-    stalled_ms: float | None = None
+    stalled_ms: float | None = None  # stalls of its host's cores in the window, summed over the cores
 
 
 class SearchRecord(Struct, frozen=True):
-    """The limits of a knee search. `confirm_s`: length of the step that confirms the knee; 0 without such a step."""
+    """The limits of a knee search."""
 
     low_rps: float = 100.0
     high_rps: float = 1_000_000.0
-    precision: float = 0.05
-    confirm_s: float = 0.0
+    precision: float = 0.05  # wanted relative width of the knee's interval
+    confirm_s: float = 0.0  # length of the step that confirms the knee; 0: no such step
 
 
 class LadderBase(Struct, frozen=True):
-    """The rate on which a ladder's rates are based, as shares of it: a knee (with interval) or a loop's throughput."""
+    """The base rate of a ladder, whose rates are shares of it."""
 
-    what: str
+    what: str  # knee or closed loop
     rps: float
-    knee: tuple[float, float, float] | None = None
+    knee: tuple[float, float, float] | None = None  # with the ends of its interval
 
 
 class LadderRecord(Struct, frozen=True):
-    """The ladder or search that a rate step belongs to. `start`: number of the server start that it ran on, from 1."""
+    """The ladder or search that a rate step belongs to."""
 
     name: str
     objective: str = ""
     minutes: float | None = None
-    start: int = 1
+    start: int = 1  # number of the server's start, from 1
     search: SearchRecord | None = None
     base: LadderBase | None = None
     published: tuple[str, ...] = ()
 
 
 class InterleavedRecord(Struct, frozen=True):
-    """The block of interleaved trials that a trial belongs to. `treatments`: the first one is the baseline.
-
-    `control`: the second process of the baseline. `reference`: the server that does nothing. `arm`: the server that the
-    trial loads, empty if it loads all. `until`: the block ends once the quantity `primary` is decided.
-    `cpu_groups`: "equal", or why the servers had no CPU groups of equal weight. `slice_s`: how long requests go to one
-    server before the next one; 0 if the server changes with every request.
-    """
+    """The block of interleaved trials that a trial belongs to."""
 
     name: str = ""
-    treatments: tuple[str, ...] = ()
-    arm: str = ""
+    treatments: tuple[str, ...] = ()  # the first one is the baseline
+    arm: str = ""  # the server that the trial loads; empty: all
     planned_rounds: int = 0
     smallest_difference: float = 0.0
     seed: int = 0
     rate_rps: float = 0.0
     rate_basis: str = ""
-    control: str = ""
-    reference: str = ""
-    primary: str = ""
-    until: bool = False
-    cpu_groups: str = ""
-    slice_s: float = 0.0
+    control: str = ""  # the second process of the baseline
+    reference: str = ""  # the server that does nothing
+    primary: str = ""  # the quantity that decides
+    until: bool = False  # the block ends once `primary` is decided
+    cpu_groups: str = ""  # "equal", or why the servers had no CPU groups of equal weight
+    slice_s: float = 0.0  # how long requests go to one server; 0: it changes with every request
 
 
 class TargetRecord(Struct, frozen=True):
-    """One of the servers that shared the schedule of a load: increments of counters during the load, sizes at its end.
+    """One of the servers that shared the schedule of a load.
 
-    `cpu_s`: CPU time of the server's processes and their children; `background_cpu_s`: the part of `cpu_s` in threads
-    that respond to no request. `rss_bytes`: anonymous memory of them all. `disk_bytes`: the size of the store.
+    Counters are increments during the load, sizes are from its end.
     """
 
     name: str
     engine: str = ""
-    cpu_s: float | None = None
-    background_cpu_s: float | None = None
+    cpu_s: float | None = None  # of the server's processes and their children …
+    background_cpu_s: float | None = None  # … of it, in threads that respond to no request
     background_by_role_s: dict[str, float] = {}
     voluntary_switches: int | None = None
     forced_switches: int | None = None
     read_write_calls: int | None = None
     allocated_bytes: int | None = None
-    rss_bytes: int | None = None
-    disk_bytes: float | None = None
+    rss_bytes: int | None = None  # anonymous memory of all processes
+    disk_bytes: float | None = None  # size of the store
     server: ServerRecord = ServerRecord()
 
 
 class LoopRecord(Struct, frozen=True):
-    """A closed loop on the JDK's HTTP server; `tcp`: increments of the kernel's TCP counters, by name."""
+    """A closed loop on the JDK's HTTP server."""
 
     stage: str = ""
     stage_title: str = ""
@@ -224,24 +207,24 @@ class LoopRecord(Struct, frozen=True):
     drawn_keys: int | None = None
     held_keys: int | None = None
     kernel_hz: int | None = None
-    tcp: dict[str, int] = {}
+    tcp: dict[str, int] = {}  # increments of the kernel's TCP counters
 
 
 class FillRecord(Struct, frozen=True):
-    """A fill: the keys that it wrote, and the size of the store after the store's background work was done."""
+    """A fill, which writes the store's data before a load, and the store's size after its background work."""
 
-    keys: int = 0
-    given_bytes: int | None = None
-    live_bytes: int | None = None
-    settled_s: float | None = None
-    data_bytes: int | None = None
+    keys: int = 0  # number of keys written
+    given_bytes: int | None = None  # written in all
+    live_bytes: int | None = None  # of the keys and their latest values
+    settled_s: float | None = None  # until the background work was done
+    data_bytes: int | None = None  # of the store's files
 
 
 class FaultRecord(Struct, frozen=True):
-    """A fault that was switched on in a server (`switch`); `heads`: facts on response heads that the server sent."""
+    """A fault that was switched on in a server."""
 
-    switch: str
-    heads: tuple[dict[str, Any], ...] = ()
+    switch: str  # the name of the fault
+    heads: tuple[dict[str, Any], ...] = ()  # facts on response heads that the server sent
 
 
 class OutageRecord(Struct, frozen=True):
@@ -256,11 +239,11 @@ class OutageRecord(Struct, frozen=True):
 
 
 class FreezeRecord(Struct, frozen=True):
-    """A time span in which the server was frozen by SIGSTOP (us since 1970; the length by the monotonic clock)."""
+    """A time span in which the server was frozen by SIGSTOP; times in us since 1970."""
 
     start_unix_us: float
     end_unix_us: float
-    length_us: float
+    length_us: float  # by the monotonic clock
 
 
 class WindowRecord(Struct, frozen=True):
@@ -271,21 +254,16 @@ class WindowRecord(Struct, frozen=True):
 
 
 class StepRecord(Struct, frozen=True):
-    """One trial: its load, its server, its conditions, and whether it is valid.
-
-    `role` is the trial's purpose (sentinel, probe, fill, warm-up, floor, load …); `treatment` names the server's
-    setting. `expected_status`: HTTP status codes of 400 and above that the workload provokes and that are no errors.
-    `tries`: how many times the trial was measured; the record is of the last time.
-    """
+    """One trial: its load, its server, its conditions, and whether it is valid."""
 
     schema: str = SCHEMA
     name: str = ""
     label: str = ""
     block: str = ""
     specification: str = ""
-    role: str = ""
+    role: str = ""  # its purpose: sentinel, probe, fill, warm-up, floor, load …
     engine: str = ""
-    treatment: str = ""
+    treatment: str = ""  # name of the server's setting
     workload: str = ""
     round: int | None = None
     offered_rps: float | None = None
@@ -300,8 +278,8 @@ class StepRecord(Struct, frozen=True):
     invalid_reasons: tuple[str, ...] = ()
     saturated: bool = False
     ended: Ended = Ended.WHOLE
-    expected_status: tuple[str, ...] = ()
-    tries: int = 1
+    expected_status: tuple[str, ...] = ()  # HTTP status codes of 400 and above that are no errors here
+    tries: int = 1  # how many times it was measured; the last time is recorded
     generator: GeneratorRecord = GeneratorRecord()
     shares: tuple[ShareRecord, ...] = ()
     server: ServerRecord = ServerRecord()
@@ -337,7 +315,7 @@ _EMPTY = StepRecord()
 
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
-    """Return `record` with each field replaced that a record in `known` sets to a non-default value; the last wins."""
+    """Return `record` with the non-default fields of the records in `known` in place of its own; the last one wins."""
     changed = {
         name: value
         for other in known

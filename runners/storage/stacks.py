@@ -1,7 +1,7 @@
 """Stacks in the formats of other tools: a reader and a writer of pprof profiles, and a writer of speedscope files.
 
 A pprof profile is a gzipped protocol buffer with one table of strings; field numbers are from pprof's `profile.proto`.
-The reader takes of each sample its stack and its first value, a number of samples, and leaves out other values.
+Of a sample, the reader takes the stack and the first value, which is a number of samples.
 """
 
 import gzip
@@ -17,7 +17,7 @@ class BadProfileError(ValueError):
 
 
 def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
-    """Yield frames (root first) and count of each sample in a pprof profile. Raises BadProfileError if it is none."""
+    """Yield (frames, count) of the samples in a pprof profile, root first. Raises BadProfileError for other data."""
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
@@ -39,7 +39,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
 
 
 def encoded(stacks: Mapping[str, int], event: str) -> bytes:
-    """Return the bytes of a pprof profile with these weights by stack (`frame;frame`, root first)."""
+    """Return a pprof profile as bytes; `stacks`: weights by stack (`frame;frame`, root first)."""
     strings = {"": 0}
 
     def text(value: str) -> int:
@@ -61,7 +61,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
 
 
 def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
-    """Return two dicts by field number: a message's varints; its texts, nested messages and packed numbers as bytes."""
+    """Return a message's fields by number: its varints as numbers, its length-delimited fields as bytes."""
     numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):
@@ -84,7 +84,7 @@ def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int,
 
 
 def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
-    """Return all numbers of a repeated field: `numbers`, then those in packed form (bytes)."""
+    """Return all numbers of a repeated varint field: the single ones, then the ones in packed form."""
     for part in packed:
         at = 0
         while at < len(part):
@@ -118,7 +118,7 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def speedscope(stacks: Mapping[str, int], event: str, title: str) -> dict[str, object]:
-    """Return the JSON object of a speedscope file with these weights by stack."""
+    """Return the JSON object of a speedscope file; `stacks`: weights by stack (`frame;frame`, root first)."""
     frames: dict[str, int] = {}
     samples = [[frames.setdefault(name, len(frames)) for name in stack.split(";")] for stack in stacks]
     unit = {"alloc": "bytes", "lock": "nanoseconds"}.get(event, "none")

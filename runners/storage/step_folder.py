@@ -41,7 +41,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor that returns the path of `name` in its owner's folder (attribute `of`), whether it exists or not."""
+    """A descriptor: the path of the file `name` in the folder that the owner's attribute `of` holds."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of
