@@ -1,6 +1,6 @@
 """Readers of numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
 
-Kilobytes are 1024 bytes. Every function returns None for any other text, NaN or infinity if a tool printed that.
+Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed it.
 """
 
 import math
