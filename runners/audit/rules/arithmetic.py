@@ -127,7 +127,7 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1). A row with a finite inverse is below 1, if printed as 1."""
+    """Return whether a spectrum's row is at a level (0..1). A 1 as printed is less if the row's inverse is finite."""
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
@@ -138,7 +138,7 @@ def _apart(value_us: float, other_us: float) -> bool:
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Return whether a percentile's value may be the sample next to that in the spectrum's row at this level.
+    """Return whether the value printed at a level may be the sample before or after that in the spectrum's row there.
 
     Floating point can raise a whole rank by one: 0.9 of 150 is 135, but the row counts 136. The sample then lies
     between that row and the one before.
