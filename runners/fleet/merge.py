@@ -27,7 +27,7 @@ _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Merge the files of a load's generators into `whole`; `start_unix_us`: when the recorded window began."""
+    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -133,7 +133,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the sum of the generators' counts and, for each percentile, the largest value; None if none has any."""
+    """Return a merged summary of times: the sum of counts, of other figures the largest; None if none has any."""
     known = [summary for summary in times if summary]
     if not known:
         return None
