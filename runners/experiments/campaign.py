@@ -128,7 +128,7 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """Yield each cell as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
+        """Yield the cells as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
             for servers in self._servers(entry):

@@ -1,4 +1,4 @@
-"""Validate the load generators: how much latency each adds, how much of a stall it sees, how much CPU time it costs."""
+"""Validate the load generators: the latency that they add, what they see of a stall, the CPU time that they cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -57,7 +57,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return a comparison by slices in closed loop; two settings start FEWEST_STARTS times unless `size` is full."""
+    """Return a closed-loop comparison in slices of time. Two settings start FEWEST_STARTS times unless size is full."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,

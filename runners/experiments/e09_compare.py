@@ -18,7 +18,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the block: `a`, `b`, `a` again as a control, and a do-nothing server. Raises PlanError if one is wrong."""
+    """Return the block: `a`, `b`, `a` again as control, do-nothing server. Raises PlanError if a parameter is wrong."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")

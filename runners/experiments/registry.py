@@ -34,7 +34,7 @@ def plan_of(name: str) -> Experiment:
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return an experiment's questions; of a run on several targets, target_questions(), on a single one none."""
+    """Return an experiment's questions; if `asked` has several targets, target_questions(), if one target, none."""
     module = _MODULES.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)
