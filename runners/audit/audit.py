@@ -177,7 +177,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs of an output that repeats one of an earlier file, and the earlier output."""
+    """Yield outputs that an earlier file contains too, paired with the earlier output."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

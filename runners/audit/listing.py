@@ -47,7 +47,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line per document and theme. A document's highest rates are in the line on load, else in a line alone."""
+    """Yield a line per document and theme. The line of theme `load`, else a line alone, has the highest rates."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst

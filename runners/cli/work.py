@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Measure a target against an earlier revision of its repository; return the run folder. Raises as `measure`."""
+    """Measure a target against an earlier revision of its repository; return the run. Raises as `measure` does."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"

@@ -68,7 +68,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three on equal cores, in slices and by request; none if PRICE lacks `size`."""
+    """Yield comparisons of one node with three on as many cores, in slices and by request, if PRICE has this size."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return

@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Write the sum of HdrHistogram logs per interval and tag to `to`. Raises MeasureError if a line is malformed."""
+    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError if a line is malformed."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -133,7 +133,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return a merged summary of times: the sum of counts, of other figures the largest; None if none has any."""
+    """Merge summaries of times: counts are added, of percentiles the largest is taken. Return None if all are None."""
     known = [summary for summary in times if summary]
     if not known:
         return None

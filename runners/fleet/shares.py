@@ -220,7 +220,7 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the function that sends loads: `run_load` for 0 generators, else one that uses so many, local or remote."""
+    """Yield the function that sends loads: `run_load` for 0 generators, else one for so many, here or on a fleet."""
     if not generators:
         yield run_load
         return

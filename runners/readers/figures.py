@@ -59,7 +59,7 @@ def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[f
 
 
 def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
-    """Return a command line that stands for a run of a tool at this offered rate; None without a rate."""
+    """Return a CommandLine that has only the tool and its offered rate; None without a rate."""
     name = "vegeta attack" if tool == "vegeta" else tool
     return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
 

@@ -92,7 +92,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """The log's intervals, which may be tenths of a second or of one target, merged by second and kind."""
+        """The log's intervals merged by second and kind of latency, over all targets."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
@@ -139,7 +139,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: numbers of requests by second and response time (censored: by wait)."""
+        """Return the `histograms` data frame: requests by second and response time, or by wait if they are censored."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")

@@ -31,20 +31,17 @@ class Console:
 
 @dataclass(frozen=True, slots=True)
 class JsonSummary:
-    """A JSON object that a tool writes; `/` separates the names in a path.
-
-    `figures` are texts `name=path` or `name=path*scale+path*scale`. Times without a scale are in units of `unit_us`.
-    `percentiles` are such texts, or the path of an object of percentiles, or the path of a list of objects. `statuses`
-    and `lost` are the path of a number or of an object of numbers; `prefix*` at its end takes names that begin so.
-    """
+    """A JSON object that a tool writes. In a path, `/` separates the names of nested objects."""
 
     keys: tuple[str, ...]  # by which the object is recognised
-    unit_us: float
-    figures: str
+    unit_us: float  # the unit of times for which no scale is given, in microseconds
+    figures: str  # texts `name=path` or `name=path*scale+path*scale`
+    #: Texts as in `figures`, or the path of an object of percentiles, or of a list of objects.
     percentiles: str
-    listed: tuple[str, ...] = ()  # the keys of percentile and time in the list's objects
+    listed: tuple[str, ...] = ()  # the keys of percentile and time in the objects of that list
+    #: The path of a number or of an object of numbers; `prefix*` at its end takes the names that begin so.
     statuses: str = ""
-    lost: str = ""  # requests without a response
+    lost: str = ""  # such a path, for requests without a response
     lost_apart: bool = False  # no other count includes the lost requests
 
 

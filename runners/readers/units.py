@@ -18,7 +18,7 @@ _DECIMAL, _BINARY = ({prefix: step**power for power, prefix in enumerate(("", *"
 
 
 def number(text: str) -> float | None:
-    """Return a number without a unit; `-nan` is NaN. Text with an exponent or `_` gives None, for no tool prints it."""
+    """Return a number without a unit; `-nan` is NaN. No tool prints an exponent or `_`: such a text gives None."""
     if _BARE.match(text) is None:
         return None
     value = float(text)

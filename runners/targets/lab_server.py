@@ -187,7 +187,7 @@ class RunningNodes(RunningServer):
         shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
-        """Start an ended node, but not the first, again on its port and data. Raises ServerError if that fails."""
+        """Restart a node that has ended, but not the first, on its port and data. Raises ServerError if that fails."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")

@@ -146,8 +146,7 @@ class BackgroundClock:
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     """Yield a function that hands `work` to a thread which runs only when a core idles.
 
-    If the thread has not begun by the next call, the caller does the work. Errors of the work are raised after the
-    body.
+    If the thread has not begun by the next call, the caller does the work. An error in it is raised after the body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -247,7 +246,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, also ended ones."""
+        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, ended ones too."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -315,7 +314,7 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @contextlib.contextmanager
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
-    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
+    """While the body runs, let the stall witness watch cores, by default all usable ones; yield a list for its record.
 
     After the body, `file` is complete and the list holds the record; its `note` says why the witness could not run.
     """

@@ -43,7 +43,7 @@ class Instrument:
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy what logs gain while the body runs into files; `sources`: the file to write, by log."""
+    """Copy into files what is added to logs while the body runs; `sources`: the file to write, by log."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():
@@ -252,7 +252,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured; `why`: the server had ended, or another had its place."""
+    """Return the record of a trial that was not measured; `why`: its server had ended, or another was in its place."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

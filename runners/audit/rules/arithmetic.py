@@ -127,7 +127,10 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1). A 1 as printed is less if the row's inverse is finite."""
+    """Return whether a spectrum's row is at a level (0..1).
+
+    A row may print the level 1 by rounding. If its inverse, 1 / (1 - level), is finite, its level is below 1.
+    """
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 

@@ -108,7 +108,7 @@ class Replay:
     """A set of absent keys that explains an output's error count: a read of an absent key is an error."""
 
     absent: str  # the absent keys, in words
-    chance: float  # of a draw to be an absent key
+    chance: float  # probability that a draw is an absent key
     expected: float  # number of errors, and its standard deviation
     stdev: float
     accident: float  # probability that a wrong guess of the keys matches by chance
