@@ -1,4 +1,4 @@
-"""The audit of files: each rule applied to each output, digests and a summary; also the rules by code, their pages."""
+"""The audit: it applies every rule to every output, and sums up the findings. Also the rules and their pages."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the selected rules (default: all) without the ignored ones; `RAT` means all codes that begin with RAT."""
+    """Return the selected rules, by default all, without the ignored ones. `RAT` selects all codes that begin so."""
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
@@ -50,15 +50,15 @@ LEAST_EXCERPT = 3  # percentiles in an excerpt; fewer may agree with another out
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The findings on one theme in one file. `also`, set in a file's last digest: milder themes that have no digest."""
+    """The findings of one theme (a group of rules) in one file."""
 
     theme: str
     remarks: tuple[Remark, ...]
-    also: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # in a file's last digest, the milder themes that get no digest
 
     @property
     def worst(self) -> Remark:
-        """The worst finding of the gravest rule; if several rules are equally grave, of the first in rules.toml."""
+        """The worst finding of the gravest rule; of several equally grave rules, the first in rules.toml counts."""
         codes = list(RULES)
         gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
         alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
@@ -66,7 +66,7 @@ class Digest:
 
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """The places of findings in the file, by the rule's code; the code of the worst finding comes first."""
+        """The findings' places in the file, by the rule's code; the code of the worst finding comes first."""
         places: dict[str, dict[str, None]] = {self.worst.code: {}}
         for remark in self.remarks:
             where = remark.output.place.removeprefix(f"{remark.output.path}:")
@@ -92,7 +92,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """A digest for each file and theme with an error or warning; of each file the MOST_LINES gravest ones."""
+        """For every file, a digest of each theme with an error or warning; only the MOST_LINES gravest themes."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -108,12 +108,11 @@ class Audit:
 
     @property
     def failed(self) -> bool:
-        """Whether an error was found."""
         return any(remark.severity == Severity.ERROR for remark in self.remarks)
 
     @property
     def counts(self) -> tuple[tuple[Rule, int, int], ...]:
-        """Each rule with findings, the number of outputs that have one, the number of findings; gravest rule first."""
+        """Rules with findings, gravest first: (rule, number of outputs with a finding, number of findings)."""
         often = Counter(remark.code for remark in self.remarks)
         on = {code: len({id(remark.output) for remark in self.remarks if remark.code == code}) for code in often}
         codes = sorted(often, key=lambda code: (ORDER.index(RULES[code].severity), -on[code], code))
@@ -164,7 +163,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
-    """Yield the excerpts: outputs without a number of requests, whose percentiles are all in another file's output."""
+    """Yield excerpts: outputs without a number of requests, whose percentiles are all in an output of another file."""
     whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
         for row in output.report.latencies.rows if output.report.requests is not None else ():
@@ -178,7 +177,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs: an output that repeats an output of an earlier file, and the earlier output."""
+    """Yield outputs that an earlier file contains too, paired with the earlier output."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

@@ -1,4 +1,4 @@
-"""Figures that the rules derive from an output: latencies, rates, the shortfall and its causes."""
+"""Figures that the rules derive from an output: latencies, rates, shortfall (what was offered but not achieved)."""
 
 import math
 
@@ -26,7 +26,7 @@ FASTEST_RPS = 1e8  # no machine achieves a higher rate
 
 
 def at(output: Output, level: float) -> float | None:
-    """Return the latency in microseconds at a level (0..1); None if it is not known or not finite."""
+    """Return the latency (us) at a percentile (0..1); None if it is not known or not finite."""
     return finite(output.report.latencies.at(level))
 
 
@@ -43,7 +43,7 @@ def achieved_rps(output: Output) -> float | None:
 
 
 def is_open_loop(output: Output) -> bool:
-    """Return whether requests leave on a schedule (wrk2, truepace with a rate, …); true for an unknown tool."""
+    """Return whether requests are sent on a schedule, as by wrk2 or by truepace at a rate; true for an unknown tool."""
     if output.report.closed_loop is not None:
         return not output.report.closed_loop
     by_rate = output.tool in ("fortio", "ghz", TRUEPACE)
@@ -68,7 +68,7 @@ def opened(output: Output) -> int | None:
 
 
 def opening_s(output: Output) -> float:
-    """Return how long (s) wrk2 takes to open its connections, one in 5 ms on each thread; 0 for other tools."""
+    """Return how long (s) wrk2 takes to open its connections, one per 5 ms and thread; 0 for other tools."""
     return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
 
 
@@ -89,14 +89,14 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the greater of requests / duration and Requests/sec, whose time includes the wait for last responses."""
+    """Return the greater of requests / duration and the printed rate, which counts the wait for last responses."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall in seconds of the run, (1 - achieved / offered) * duration; None if a figure is unknown."""
+    """Return the shortfall in seconds of load, (1 - achieved / offered) * duration; None if a figure is unknown."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -105,7 +105,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """Return wrk2's achieved rate after its calibration; None for another tool, or a run too short to have one."""
+    """Return wrk2's achieved rate after its calibration; None for another tool or a run that is too short."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -120,7 +120,7 @@ def left_out(output: Output) -> int | None:
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether a queue grew during the run: its longest wait is at least half of the shortfall (`lost_s`)."""
+    """Return whether a queue grew during the run: the longest wait is at least half of `lost_s`, the shortfall."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output):
         return False
@@ -133,7 +133,7 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Return whether the offered rate was not achieved though no request waited: no queue, and idle connections."""
+    """Return whether the rate was not achieved although no request waited: no queue, and idle connections."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 
@@ -152,7 +152,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of samples of the percentiles (None: unknown), and whether it was counted, not estimated."""
+    """Return the number of samples behind the percentiles, if known, and whether it is counted, not estimated."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -167,7 +167,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Estimate the number of connections without any response; wrk2 counts each such connection once every 2 s."""
+    """Estimate the number of connections without any response. wrk2 counts each such connection every 2 s."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0
@@ -176,7 +176,7 @@ def dead_connections(output: Output) -> int:
 
 
 def has_latency(output: Output) -> bool:
-    """Return whether an output gives any latency; some tools print only zeros if no request had a response."""
+    """Return whether an output gives any latency. Zeros do not count: some tools print them without a response."""
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
     return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))

@@ -1,4 +1,4 @@
-"""An audit as text (like a compiler's messages, one line per document and theme), as JSON, as GitHub annotations."""
+"""An audit as text (one line per document and theme, like a compiler's messages), as JSON, or as GitHub annotations."""
 
 import json
 import math
@@ -28,7 +28,7 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 
 
 def as_text(audit: Audit) -> str:
-    """Return an audit as text: findings by document and theme, unknown facts, unread parts, rules, and the summary."""
+    """Return an audit as text: findings by document and theme, what is unknown or unread, rules, and the summary."""
     unknown = words.listed(UNKNOWN)
     lines = [
         *_short_lines(audit),
@@ -47,7 +47,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line per document and theme; the line on load, else an extra line, has the highest achieved rates."""
+    """Yield a line per document and theme. The line of theme `load`, else a line alone, has the highest rates."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst
@@ -105,7 +105,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a report's JSON: each operation's highest offered rate that was achieved, and outputs at higher rates."""
+    """Return a report's JSON: by operation, the highest offered rate that was achieved; outputs at higher rates."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
@@ -134,7 +134,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return a text by document: the highest rate that each operation achieved, and the outputs at higher rates."""
+    """Return by document, in words, the highest rates that operations achieved, and the outputs at higher rates."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)

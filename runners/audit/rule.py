@@ -28,18 +28,18 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A rule's finding in one output; a larger `size` is worse. `severity` is None if it is the rule's own severity."""
+    """A rule's finding in one output."""
 
     output: Output
     text: str
     evidence: Mapping[str, Value] = field(default_factory=dict)
-    severity: Severity | None = None
-    size: float = 0.0
+    severity: Severity | None = None  # None: the rule's own severity
+    size: float = 0.0  # how bad the finding is; larger is worse
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: its entry in rules.toml, and the function `look`, which yields its findings in a report's outputs."""
+    """A rule of the audit: its entry in rules.toml, and the function that looks for the fault."""
 
     code: str
     name: str
@@ -47,11 +47,11 @@ class Rule:
     severity: Severity
     reason: str
     remedy: str
-    look: Callable[[Group], Iterable[Seen]]
+    look: Callable[[Group], Iterable[Seen]]  # yields the findings in the outputs of one report
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Decorate a function that yields findings in an output (`of_group`: in a Group): it becomes the Rule `code`."""
+    """Make a function the Rule `code`. It yields the findings in an output, or, with `of_group`, in a Group."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

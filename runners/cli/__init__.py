@@ -44,7 +44,7 @@ class Command(click.Command):
 
 
 class Panels(click.Group):
-    """A group of commands whose help lists them by panel, each command with a whole sentence."""
+    """A group of commands whose help lists them by panel, with a whole sentence for every command."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.commands))
@@ -102,7 +102,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
-    """If `apart`, send what the body prints to standard error: standard output is for the result alone."""
+    """If `apart`, send what the body prints to standard error, so that standard output has only the result."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 
@@ -148,7 +148,7 @@ def _left_by(interrupt: BaseException | None) -> str:
 
 
 def main() -> None:
-    """Run `lab`: an error is one message and a non-zero exit; its traceback goes to the log."""
+    """Run `lab`. An error becomes one message and a non-zero exit code; its traceback goes to the log."""
     try:
         lab(standalone_mode=False)
     except LabError as error:

@@ -156,7 +156,7 @@ def _compare_folders(
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """The options for a comparison's end: how the result is printed, and the limits that decide the exit code."""
+    """How a comparison ends: how its result is printed, and the limits that decide the exit code."""
 
     limits: tuple[ChangeLimit, ...]
     inconclusive: str
@@ -164,7 +164,7 @@ class _Judging:
     markdown: Path | None
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:
-        """Print a run's comparison as the options want it, and exit with the code that the limits decide."""
+        """Print a run's comparison by the options, and exit with the code that the limits decide."""
         from runners.cli import work
         from runners.report.exports import comment
         from runners.results.checks import of_comparison
@@ -177,7 +177,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print each judgement, with `--json` also `document` with the judgements, and exit with their exit code."""
+        """Print the judgements, with `--json` also `document` with them, and exit with the code that they decide."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

@@ -69,7 +69,7 @@ TARGET = _Target(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Compared(click.Path):
-    """A server by its URL, a file, or a run by its folder or id."""
+    """What can be compared: a server by its URL, a file, or a run by its folder or id."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return (TARGET if is_url(value) else FILE_OR_RUN).convert(value, param, ctx)
@@ -107,5 +107,5 @@ def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> d
 
 
 def as_target(path: Path) -> str:
-    """Return target=PATH: the setting that stands for the server that this file describes."""
+    """Return the parameter `target=PATH`, which stands for the server that the file describes."""
     return f"target={path.resolve()}"

@@ -22,12 +22,12 @@ COMPARED_MINUTES = 10.0  # budget of `lab compare`, in every size, unless one is
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """A run that a command is to measure: plan, block, given parameters, and the folder of a run to resume."""
+    """A run that a command is to measure."""
 
-    plan: str
-    block: str
+    plan: str  # the experiment's or command's number
+    block: str  # the name of the block to measure
     parameters: Mapping[str, Any]
-    resume: Path | None = None
+    resume: Path | None = None  # the folder of a run to resume
 
 
 def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
@@ -64,7 +64,7 @@ def _is_target(setting: object) -> bool:
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the given parameters, on top of the parameters of the run to resume, if any."""
+    """Return the parameters of the run to resume, if any, overridden by the given ones."""
     earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def measure(run: planned.PlannedRun) -> RunFolder:
-    """Measure a run, write its report, return its folder. Raises LabError; after Ctrl-C Interrupted with the folder."""
+    """Measure a run, write its report, return its folder. Raises LabError; Interrupted (with the folder) by Ctrl-C."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
         lab.run(run.block)
@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Measure a target against an earlier revision of its repository; return the run folder. Raises as `measure`."""
+    """Measure a target against an earlier revision of its repository; return the run. Raises as `measure` does."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
@@ -108,7 +108,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return name and profile (as `form`) of a run's first step that has a profile of `event`. Raises PlanError."""
+    """Return name and content, in `form`, of a run's first profile of `event`. Raises PlanError if there is none."""
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -121,7 +121,7 @@ def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, byt
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
-    """Return a run for JSON: each load (rates, percentiles with bounds, validity), knees, comparisons, conclusions."""
+    """Return a run for JSON: loads (rates, percentiles with bounds, validity), knees, comparisons, conclusions."""
     run = read_run(folder)
     return {
         "run": str(folder.path),
@@ -134,7 +134,7 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def searches(run: Run) -> list[Ladder]:
-    """Return those ladders of a run that searched for a knee."""
+    """Return the ladders of a run that searched for a knee."""
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
@@ -179,7 +179,7 @@ def _load_json(step: Step) -> dict[str, Any]:
 
 
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
-    """Return a run's first load without a profiler (or None); and a line for each load that failed or fell short."""
+    """Return a run's first load without a profiler, if any, and a line for each load that failed or fell short."""
     loads = read_run(folder).find()
     short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
     return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
@@ -209,7 +209,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields, except the setting, in which runs differ. Raises PlanError if one is not in `despite`."""
+    """Return the fields in which runs differ, besides the setting. Raises PlanError for a field not in `despite`."""
     fields = differing(left, right)
     allowed = tuple(f"{name}." for name in despite)
     if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:
@@ -224,7 +224,7 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Return the comparison of load tools' outputs in files, as text or JSON; and its judgements. Raises PlanError."""
+    """Return a comparison of load tools' outputs in files, as text or JSON, and its judgements. Raises PlanError."""
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
     texts, records, compared = list[str](), [], list[Comparison]()

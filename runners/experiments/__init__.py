@@ -1,1 +1,1 @@
-"""The experiments: a file `eNN_name.py` holds the title, parameters, blocks and questions of one experiment."""
+"""The experiments: a file `eNN_name.py` holds the title, parameters, blocks (what is measured) and questions of one."""

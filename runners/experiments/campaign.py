@@ -128,7 +128,7 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """Yield each cell as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
+        """Yield the cells as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
             for servers in self._servers(entry):
@@ -137,7 +137,7 @@ class CampaignFile:
                     yield repeats, name, kind, plan_of(kind).checked(given)
 
     def _servers(self, entry: Entry) -> list[dict[str, Any]]:
-        """Return the parameters that name servers: one set for each target, or one for both targets of a comparison."""
+        """Return the parameters that name servers: a dict for each target, or one for both targets of a comparison."""
         if not entry.targets:
             return [{}]
         texts = [f"{AS_TARGET}{read_target(self.path.parent / target).path}" for target in entry.targets]
@@ -146,7 +146,7 @@ class CampaignFile:
         return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order of measurement; cells of two entries that are equal become one job."""
+        """Return the jobs in the order of measurement. If several entries have equal cells, these are one job."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):

@@ -24,7 +24,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a load at one rate, after the same load on the noop server. Raises PlanError if a parameter is wrong."""
+    """Return a load at one rate; it runs on a server that does nothing first. Raises PlanError for a bad parameter."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     return (FixedRate(

@@ -1,4 +1,4 @@
-"""Validate the load generators: how much latency each adds, how much of a stall it sees, how much CPU time it costs."""
+"""Validate the load generators: the latency that they add, what they see of a stall, the CPU time that they cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ CLOSED = "wrk"  # it knows no rate
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size; `points`: (connections, rate). wrk2 has fewer: it needs 10 s before each load."""
+    """The rounds of one size: in a round, every generator is measured once at every point."""
 
-    points: tuple[tuple[int, float], ...]
+    points: tuple[tuple[int, float], ...]  # pairs of connections and rate
     rounds: int
-    wrk2_rounds: int
+    wrk2_rounds: int  # fewer: wrk2 needs 10 s before each load
     warmup_s: float
     window_s: float
 
@@ -61,7 +61,7 @@ SIZES = {
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: every generator's floor in interleaved rounds, then every generator on a frozen server."""
+    """Return the blocks: every generator on a server that does nothing, in rounds; then on a server that is frozen."""
     size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)

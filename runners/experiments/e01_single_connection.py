@@ -54,7 +54,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: at one rate, PUT on an empty store and GET on a filled one, or all workloads of targets."""
+    """Return the blocks, all at one rate: PUT on an empty store and GET on a filled one, or targets' workloads."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):

@@ -34,12 +34,12 @@ MARGIN, VALUE_BYTES = 0.1, 25
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A script that draws from `drawn` keys. The store must hold key1 to key<held>, and for `get-few` no other key."""
+    """A closed loop whose requests go to random keys."""
 
     name: str
     script: str
-    drawn: int
-    held: int = 0
+    drawn: int  # the number of keys to draw from
+    held: int = 0  # the store must hold key1 to key<held>; for `get-few`, no other key
     arguments: tuple[str, ...] = ()
 
 
@@ -51,22 +51,22 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return report 2's server: the JDK's HTTP server on files. Unless `text`, each response is sent by one write."""
+    """Return report 2's server: the JDK's HTTP server on files. Without `text`, one write sends a whole response."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Closed loops on one setting, in order on one store; `published`: report 2 has them; `few`: on one connection."""
+    """Closed loops on one server setting, in order, on one store."""
 
     title: str
     setting: Setting
     loops: tuple[Loop, ...]
     questions: tuple[str, ...] = ()
-    published: tuple[Loop, ...] = ()
-    profiled: Loop | None = None
-    few: bool = False
+    published: tuple[Loop, ...] = ()  # the loops that report 2 has
+    profiled: Loop | None = None  # the loop that is repeated with a profiler
+    few: bool = False  # on one connection only
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return the block of a size: each loop on each number of connections, and `profiled` also with a profiler."""
+        """Return the block of a size: every loop on every number of connections; `profiled` also with a profiler."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:
@@ -121,7 +121,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the stages, each on its own server, then JDK 25 with and without its default (nodelay), by slices."""
+    """Return the stages, one per server, then JDK 25 with and without its default (nodelay), in slices of time."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
     if (compared := COMPARED.get(size)) is None:

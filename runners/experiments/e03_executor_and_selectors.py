@@ -1,4 +1,4 @@
-"""Reproduce report 3: who runs a request, and what handing it over costs."""
+"""Reproduce report 3: which thread runs a request, and what it costs to hand a request over."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -76,7 +76,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops on servers of one selector, with and without a pool behind it, in rounds of fresh starts."""
+    """Return closed loops on servers of one selector, with and without a thread pool, in rounds of fresh starts."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -98,7 +98,7 @@ def closed_loops(size: str, connections: int) -> FixedRate:
 
 
 def crossed(name: str, size: str, connections: int) -> Interleaved:
-    """Return a comparison by slices: one selector or many, with and without a pool; `name`: a load in SLICED."""
+    """Return a comparison in slices of time: one selector or many, with and without a pool. `name` is in SLICED."""
     plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)
@@ -115,7 +115,7 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: hand-over, closed loops, selectors by slices, knees, overloaded pools, two generators."""
+    """Return the blocks: hand-over, closed loops, selectors compared, knees, overloaded pools, two generators."""
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it

@@ -1,4 +1,4 @@
-"""Reproduce report 4: the rate ladder of the LSM store, cold and warm, up to the knee and beyond."""
+"""Reproduce report 4: the LSM store at rising rates (a ladder), cold and warm, up to the knee and beyond."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -58,12 +58,12 @@ def get(size: str) -> Workload:
 
 
 def filled(workload: Workload, size: Size) -> Workload:
-    """Return the workload with the fill that a warm store of this size has before its load (WARM_KEYS)."""
+    """Return the workload on a store that is filled before, with as many keys as WARM_KEYS has for this size."""
     return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
 
 
 def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleaved:
-    """Return a comparison of a new server's first requests with requests to a warm server, at the rate COLD_RPS."""
+    """Return a comparison of a new server's first requests with requests to a warm server, both at COLD_RPS."""
     compared, cold = COMPARED[size.name], replace(warm, name=f"{warm.name}-{COLD}")
     return Interleaved(
         COLD_AGAINST_WARM, f"{PUT_LARGE.label} to a new server and to a warm one, request by request", (warm, cold),
@@ -73,7 +73,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: a cold and a warm load, a cold server against a warm one, ladders around knees, and wrk2."""
+    """Return the blocks: a cold and a warm load, a cold server against a warm one, rates around knees, and wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))

@@ -1,4 +1,4 @@
-"""Reproduce report 5: three nodes, the report's changes one at a time, copies, and a node that dies."""
+"""Reproduce report 5: a cluster of three nodes, the report's changes one at a time, replication, a node that dies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -57,7 +57,7 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return a comparison by slices in closed loop; two settings start FEWEST_STARTS times unless `size` is full."""
+    """Return a closed-loop comparison in slices of time. Two settings start FEWEST_STARTS times unless size is full."""
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -68,7 +68,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three on equal cores, by slices and by request; none if PRICE lacks `size`."""
+    """Yield comparisons of one node with three on as many cores, in slices and by request, if PRICE has this size."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return
@@ -86,7 +86,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
 
 
 def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:
-    """Return two blocks: the knee of `after` and rates around it, one also profiled; and the same rates on `before`."""
+    """Return two blocks: the knee of `after` and rates around it, one of them profiled; the same rates on `before`."""
     profile, published = listed(asked["profile"]), with_rates(workload.published_rates)
     plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", "alike"))
     size = SIZES[str(asked["size"])]
@@ -102,7 +102,7 @@ def before_and_after(workload: Workload, before: Setting, after: Setting, asked:
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return the blocks: knees, profiles, every change alone, one node against three, copies, killed nodes."""
+    """Return the blocks: knees, profiles, every change alone, one node against three, replication, killed nodes."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]

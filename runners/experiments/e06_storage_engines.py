@@ -1,4 +1,4 @@
-"""Compare the stores: the rate that each achieves, the bytes that it writes, the disk and memory that it takes."""
+"""Compare the stores: the highest rate that they achieve, the bytes that they write, the disk and memory they take."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,13 +32,13 @@ PROFILED = (STORES["rocksdb"], STORES["lsm"])
 
 
 def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
-    """Return the chosen stores whose knees a size has time for; all of `chosen` if there is time for none."""
+    """Return the chosen stores whose knee search fits into a size; if none of them fits, all chosen stores."""
     names = STORES if size != "quick" else READ if workload.filled_keys else WRITTEN
     return [store for store in chosen if store.name in names] or chosen
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """Return a setting for each store of a comma-separated list, in its order; `size` decides the heap of `memory`."""
+    """Return a server setting for each store of a comma-separated list, in order; `size` decides `memory`'s heap."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(store, heap_mb=heap_mb) if store.engine == "memory" else store for store in chosen]
@@ -50,7 +50,7 @@ def loads(size: str) -> tuple[Workload, Workload]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: knees of the stores for PUT and GET, then two stores profiled at one rate and compared."""
+    """Return the blocks: the knees of all stores for PUT and GET, then two stores profiled at one rate and compared."""
     size, connections = str(asked["size"]), int(asked["connections"])
     plan = plan_for(asked, LADDERS)
     chosen, planned = settings(str(asked["stores"]), size), list[Block]()

@@ -31,7 +31,7 @@ LOADS = sizes("07", "loads")
 
 
 def workload(name: str, size: str) -> Workload:
-    """Return the workload of this name, a key of SENT, in a size."""
+    """Return the workload that SENT describes under this name, with a size's number of keys."""
     keys = KEYS[size]
     return {
         "put": sized_puts(keys, VALUE_BYTES),
@@ -42,17 +42,17 @@ def workload(name: str, size: str) -> Workload:
 
 
 class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A proposal in switches.toml; `gain`: the quantity to improve; `levels`: flags by label, the baseline's first."""
+    """A change to the store that the authors proposed, as switches.toml describes it."""
 
     title: str
     what: str
     workload: str
-    gain: str
-    levels: dict[str, dict[str, str]]
+    gain: str  # the quantity that it should improve
+    levels: dict[str, dict[str, str]]  # flags by label; the first is the baseline
     questions: tuple[str, ...] = ()
 
     def block(self, name: str, size: str, connections: int) -> Interleaved:
-        """Return a comparison of the switch's levels: throughput by slices, CPU time and latency by request."""
+        """Return a comparison of the switch's levels: in slices of time for throughput, else request by request."""
         settings = tuple(old_lsm(f"{name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]
@@ -78,7 +78,7 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: each switch, the shared response that breaks clients, and all switches on against none."""
+    """Return the blocks: every switch, the shared response that breaks clients, and all switches on against none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)

@@ -1,4 +1,4 @@
-"""Compare two treatments by one schedule that they share, over fresh starts of each; `lab compare` runs this too."""
+"""Compare two server settings under one schedule, in several fresh starts of both; `lab compare` runs this too."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ GENERATOR = "truepace"
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the block: `a`, `b`, control (`a` again), do-nothing server. Raises PlanError if a parameter is wrong."""
+    """Return the block: `a`, `b`, `a` again as control, do-nothing server. Raises PlanError if a parameter is wrong."""
     if str(asked["generator"]) != GENERATOR:
         cause = "it can't share one schedule over several servers"
         raise PlanError(f"generator {asked['generator']}", cause, f"use {GENERATOR}")
@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
-    """Return one question for each quantity of loads: whether the two treatments differ in it."""
+    """Return a question for each measured quantity: do the two treatments differ in it?"""
     from runners.analysis.quantities import OF_LOADS
     from runners.results.comparisons import DIFFERS, differs
 

@@ -1,4 +1,4 @@
-"""Read the table of questions, questions.toml: their texts and the criteria that were fixed before any measurement."""
+"""Read questions.toml: the experiments' questions, and the criteria that were fixed before any measurement."""
 
 import json
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "publ
 
 
 class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """A row of the table: a question, its primary quantity, the change that matters, a useful width of its interval."""
+    """A row of questions.toml: a question, and what decides it."""
 
-    quantity: str
-    margin: float
-    width: float
+    quantity: str  # the primary quantity
+    margin: float  # the smallest change that matters
+    width: float  # a useful width of the interval
     design: Design
 
     @property
     def decides(self) -> "Criterion":
-        """The criterion alone, without the question's key and texts."""
+        """The criterion without the question's key and texts."""
         return Criterion(quantity=self.quantity, margin=self.margin, width=self.width, design=self.design)
 
 
@@ -43,7 +43,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """Return an experiment's questions from the table with the functions that answer them, ordered as `answering`."""
+    """Return an experiment's questions with the functions that answer them, in the order of `answering`."""
     rows = criteria()[number]
     return tuple(Asked(msgspec.structs.replace(rows[key], key=key), answer) for key, answer in answering.items())
 

@@ -31,7 +31,7 @@ def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
 
 
 def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
-    """Return the published outputs that a run is compared with, by their names; {} for a run of targets."""
+    """Return the published outputs that a run is compared with, by name; none for a run on other servers."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
     outputs = {}
@@ -54,7 +54,10 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a run and its report in data/reference. Raises StoreError if it is not complete or measured targets."""
+    """Archive a run and its report in data/reference.
+
+    Raises StoreError if the run is not complete, or if it measured other servers than the lab's.
+    """
     manifest = folder.manifest()
     if manifest["status"] != "complete":
         raise StoreError(str(folder.path), f"the run is {manifest['status']}", "keep a complete one")
@@ -81,12 +84,12 @@ BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
-    """Return README.md's part on reference results: for each experiment a main question, its answer, and a figure."""
+    """Return README.md's part on reference results: of every experiment one question, its answer, and a figure."""
     return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 
 def _finding(number: str, plan: Experiment, root: Path) -> str:
-    """Return one experiment's part: question, answer, effect, figure; empty without a headline question or a result."""
+    """Return one experiment's part of README.md; empty if it has no headline question or no result."""
     keys = [key for key, row in criteria().get(number, {}).items() if row.headline]
     folder = RunFolder(root / number)
     if not keys or not plan.published or not folder.conclusions.exists():

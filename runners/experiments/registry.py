@@ -34,7 +34,10 @@ def plan_of(name: str) -> Experiment:
 
 
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
-    """Return an experiment's questions: for a run on several targets (in `asked`) target_questions(), on one none."""
+    """Return an experiment's questions.
+
+    If `asked` names several targets, they are its target_questions(); if it names one target, there are none.
+    """
     module = _MODULES.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):
         of_targets = getattr(module, "target_questions", None)

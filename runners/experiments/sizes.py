@@ -1,4 +1,4 @@
-"""Read sizes.toml: how long the loads of the experiments last in each size."""
+"""Read sizes.toml: how long the experiments' loads last in the sizes smoke, quick, published and full."""
 
 import tomllib
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ def sizes(experiment: str, blocks: str) -> dict[str, Size]:
 
 
 def ladders(experiment: str) -> dict[str, AroundTheKnee]:
-    """Return an experiment's plan of knee searches and ladders for each size, by its name."""
+    """Return an experiment's plans of a knee search and of rates around the knee, by the name of the size."""
     plans = {}
     for name, fields in _tables()[experiment]["ladders"].items():
         shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}
@@ -33,6 +33,6 @@ def ladders(experiment: str) -> dict[str, AroundTheKnee]:
 
 
 def plan_for(asked: Mapping[str, Value], plans: Mapping[str, AroundTheKnee], **own: Any) -> AroundTheKnee:
-    """Return the plan of the size in `asked`, with the objective and connections there; `own`: its other fields."""
+    """Return the plan for the size, objective and connections in `asked`; `own`: values of the plan's other fields."""
     objective = Objective.parse(f"p99<={asked['p99_ms']:f}ms")
     return replace(plans[str(asked["size"])], objective=objective, connections=int(asked["connections"]), **own)

@@ -42,7 +42,7 @@ _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host, into `folder` of this machine. Raises LostHostError if the host does not respond."""
+    """Measure a job on a host and fetch its run into `folder`. Raises LostHostError if the host does not respond."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
     outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))
@@ -98,7 +98,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
 
 
 def spread(jobs: Sequence[Job], fleet: Fleet, runs: Path, watch: Lines, minutes: float | None = None) -> Ended:
-    """Measure the jobs that have no result yet, each on a free host of the fleet; otherwise do as `carry_out` does.
+    """Measure the jobs that have no result yet on the free hosts of a fleet, as `carry_out` does on this machine.
 
     A lost host takes part again once it responds; a host that joins later takes part too. Raises MeasureError if no
     host is left, or if `runs` can no longer be written to; results so far are kept.

@@ -27,7 +27,7 @@ _WAITS = ("reconnect_us", "waited_for_connection_us")
 
 
 def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) -> None:
-    """Merge the files of a load's generators into `whole`; `start_unix_us`: when the recorded window began."""
+    """Merge the files of a load's generators into `whole`; `start_unix_us`: the start of the recorded window."""
     reports = [json.loads(part.load_json.read_text(encoding="utf-8")) for part in parts]
     merge_logs([part.hlog for part in parts], whole.hlog, start_unix_us)
     if all(part.requests.exists() for part in parts):
@@ -41,7 +41,7 @@ def merge(parts: Sequence[StepFolder], whole: StepFolder, start_unix_us: int) ->
 
 
 def merge_logs(logs: Sequence[Path], to: Path, start_unix_us: int) -> None:
-    """Write the sum of HdrHistogram logs per interval and tag to `to`. Raises MeasureError if a line is malformed."""
+    """Write the sum of HdrHistogram logs, by interval and tag, to `to`. Raises MeasureError if a line is malformed."""
     heads, notes = list[str](), list[str]()
     intervals: dict[tuple[float, str], list[tuple[float, float, HdrHistogram]]] = {}
     for path in logs:
@@ -133,7 +133,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the sum of the generators' counts and, for each percentile, the largest value; None if none has any."""
+    """Merge summaries of times: counts are added, of percentiles the largest is taken. Return None if all are None."""
     known = [summary for summary in times if summary]
     if not known:
         return None

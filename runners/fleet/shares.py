@@ -82,16 +82,16 @@ class Order:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """The result of one generator: its record, the start of its window by its own clock, and its files by name."""
+    """The result of one generator that shares a load."""
 
     record: ShareRecord
-    start_unix_us: int
-    files: dict[str, bytes]
+    start_unix_us: int  # the start of its recorded window, by its own clock
+    files: dict[str, bytes]  # by name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's host, which has clock, telemetry and stall witness of the server."""
+    """A place for a generator on the server's host, where the server's clock, telemetry and witness serve both."""
 
     name: str
 
@@ -109,7 +109,7 @@ class LocalSeat:
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load, if `observed` with telemetry and stall witness. Raises MeasureError on failure."""
+    """Send a share of a load; if `observed`, record telemetry and stalls with it. Raises MeasureError on failure."""
     if generator.version != order.generator.version:
         cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -166,7 +166,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Send a load by all seats' generators and merge their files; send a fill from here alone. Raises MeasureError."""
+    """Send a load by all seats' generators, and merge their files; send a fill from here alone. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":
@@ -220,7 +220,7 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the sender of a run: `run_load` for 0 generators, else a function that uses so many, here or on a fleet."""
+    """Yield the function that sends loads: `run_load` for 0 generators, else one for so many, here or on a fleet."""
     if not generators:
         yield run_load
         return
@@ -247,10 +247,10 @@ def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
 def _sent(
     seats: Sequence[Seat], orders: Sequence[Order], tick: Callable[[int, float], bool]
 ) -> tuple[list[Part], bool]:
-    """Run all generators to their end; return the part of each, and whether `tick` stopped them.
+    """Run all generators to their end; return their parts, and whether `tick` stopped them.
 
     `tick` gets 0 in place of a process id and the seconds so far, and returns whether to go on. If a generator fails,
-    all are stopped and its error is raised; a LostHostError comes before others.
+    all are stopped and its error is raised. A LostHostError comes before other errors.
     """
     halted, stopped, failures = threading.Event(), False, list[BaseException]()
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:
@@ -292,7 +292,7 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """Return for how long a host's cores stalled in the window, summed over cores; None without the witness's log."""
+    """Return for how many ms a host's cores stalled in the window, summed over cores; None without a witness's log."""
     from runners.readers.activity import read_stall_log  # not imported above, as `merge`
 
     with suppress(ReadError):
@@ -307,16 +307,16 @@ DRIFT = 500e-6
 
 
 class Exchange(NamedTuple):
-    """A question and its reply: `asked_ns` and `answered_ns` by our clock, the others by the other host's clock."""
+    """The time stamps of a question to another host's clock, and of the reply."""
 
-    asked_ns: int
-    received_ns: int
-    replied_ns: int
-    answered_ns: int
+    asked_ns: int  # by our clock
+    received_ns: int  # by the other host's clock
+    replied_ns: int  # by the other host's clock
+    answered_ns: int  # by our clock
 
 
 def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
-    """Return the record of another host's clock, from the exchange whose delay (there and back) was least."""
+    """Return another host's clock offset and its uncertainty, from the exchange with the least delay there and back."""
     delays_ns = [answered - asked - (replied - received) for asked, received, replied, answered in exchanges]
     delay_ns = min(delays_ns)
     asked_ns, received_ns, replied_ns, answered_ns = exchanges[delays_ns.index(delay_ns)]
@@ -328,7 +328,7 @@ def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
 
 
 def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
-    """Return by how much a clock was set between two estimates; 0 if drift and uncertainty explain the difference."""
+    """Return by how much (us) a clock was set between two estimates; 0 if drift and uncertainty explain the change."""
     moved_us = after.offset_us - before.offset_us
     explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
     return moved_us if abs(moved_us) > explained_us else 0.0

@@ -46,7 +46,7 @@ _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Adds handlers for a worker's clock and leases to the worker's existing connection: no other port is opened."""
+    """Adds handlers for clock and leases to a worker, on its existing connection: no other port is opened."""
 
     name = "lab"
 
@@ -61,7 +61,7 @@ def _renew(lease: str, seconds: float) -> bool:
 
 
 def lease_over(lease: str, began: float) -> bool:
-    """Return whether a task's lease has run out; `began`: when the task began, in seconds of the monotonic clock."""
+    """Return whether a task's lease has run out; `began`: the task's start, in seconds of the monotonic clock."""
     return time.monotonic() > _leases.get(lease, began + LEASE_S)
 
 
@@ -85,10 +85,10 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A worker that has joined the fleet: its address, the IP address of its host, and the worker's name."""
+    """A worker that has joined the fleet."""
 
-    address: str
-    ip: str
+    address: str  # of the worker
+    ip: str  # of its host
     name: str
 
 
@@ -118,7 +118,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Return the time stamps of EXCHANGES questions for a host's clock. Raises LostHostError if it is gone."""
+        """Ask for a host's clock EXCHANGES times; return the time stamps. Raises LostHostError if the host is gone."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
@@ -260,9 +260,10 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 
 
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
-    """Start by SSH a scheduler on the first host and a worker on each, on the host's address alone. Raises PlanError.
+    """Start by SSH a scheduler on the first host and a worker on every host. Raises PlanError if that fails.
 
-    The lab and the TLS files must be at the same paths on all hosts. Scheduler and workers end with the SSH connection.
+    They listen on their host's address alone, and end with the SSH connection. The lab and the TLS files must be at the
+    same paths on all hosts.
     """
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)

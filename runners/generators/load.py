@@ -1,4 +1,4 @@
-"""Load generators (truepace, wrk2, wrk, reference clients) behind one interface; run one of them."""
+"""Load generators (truepace, wrk2, wrk, reference clients) behind one interface, and how to run one of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of the servers that share a schedule. Raises MeasureError if a field holds a `,` or the name holds a `=`."""
+    """One of the servers that share a schedule. Raises MeasureError if a field contains `,`, or the name `=`."""
 
     name: str
     url: str
@@ -38,31 +38,29 @@ class LoadTarget:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """A load. `rate_rps` None: closed loop. `requests`: stop after so many; `duration_s` is then only a bound.
+    """A load for a generator to send.
 
-    `targets` take the place of `url` and `script`. They share one schedule: every request (with `slice_s`, every slice
-    of so many seconds) goes to one target, in an order that `seed` determines. Then `rate_rps` is the sum over all
-    targets, and `connections` the number per target. `parts_rps`: rates of equally long parts of the load, with the
-    mean `rate_rps`. `share` (2, 3): the second of three generators that share it. `cpus`: the generator's cores.
+    `targets` take the place of `url` and `script` and share one schedule: every request goes to one of them, in an
+    order that `seed` determines. With `slice_s`, a slice of so many seconds goes to one target.
     """
 
     url: str
     script: Path | None
-    rate_rps: float | None
+    rate_rps: float | None  # None: closed loop; with targets, the sum over all
     duration_s: float
     warmup_s: float = 0.0
-    connections: int = 1
+    connections: int = 1  # with targets, per target
     threads: int = 1
-    requests: int | None = None
+    requests: int | None = None  # stop after so many; `duration_s` is then an upper bound
     script_arguments: tuple[str, ...] = ()
     targets: tuple[LoadTarget, ...] = ()
     seed: int = 1
     slice_s: float = 0.0
-    parts_rps: tuple[float, ...] = ()
-    share: tuple[int, int] | None = None
+    parts_rps: tuple[float, ...] = ()  # rates of equally long parts of the load; their mean is `rate_rps`
+    share: tuple[int, int] | None = None  # (2, 3): the second of three generators that share the load
     start_unix_ns: int | None = None
     log_requests: bool = False
-    cpus: tuple[int, ...] | None = None
+    cpus: tuple[int, ...] | None = None  # the generator's cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +81,15 @@ class Generator(ABC):
 
 @dataclass(frozen=True, slots=True)
 class LoadOutcome:
-    """How a load ended: start and end (us since 1970), CPU time; `shares`: a record per generator that shared it."""
+    """How a load ended."""
 
     command: tuple[str, ...]
     exit_code: int
     started_unix_us: int
     ended_unix_us: int
     stopped_early: bool
-    cpu_s: float | None = None
-    shares: tuple[ShareRecord, ...] = ()
+    cpu_s: float | None = None  # the generator's CPU time
+    shares: tuple[ShareRecord, ...] = ()  # a record per generator, if several shared the load
 
     @property
     def interrupted(self) -> bool:
@@ -169,7 +167,7 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
-    """Raise MeasureError for a load that only truepace can send; `more`: pairs of a further condition and its cause."""
+    """Raise MeasureError for a load that only truepace can send; `more`: further (condition, cause) to refuse."""
     for refused, cause in (
         (bool(spec.targets), "it can't share one schedule over several targets"),
         (bool(spec.parts_rps), "it can't change its rate within a load"),
@@ -247,7 +245,7 @@ class Wrk(Generator):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Generator):
-    """The crate's reference clients: one fixed GET at a constant rate, by `blocking` (one connection) or `epoll`."""
+    """One of the crate's reference clients, `blocking` or `epoll`: it sends one fixed GET at a constant rate."""
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(
@@ -267,7 +265,7 @@ class Reference(Generator):
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
-    """Return the generators of a workshop by name: the reference clients, truepace, then the others."""
+    """Return the generators among the tools of a run, by name: the reference clients, truepace, then the others."""
     ways: list[tuple[type[Generator], str, Tool | None]] = [
         *((Reference, name, shop.reference) for name in ("blocking", "epoll")),
         *((Truepace, "truepace", shop.truepace), (Wrk2, "wrk2", shop.wrk2), (Wrk, "wrk", shop.wrk)),

@@ -1,6 +1,7 @@
-"""Readers of what happened during a load: JVM log, flight recording, samples of threads and machine, core stalls.
+"""Readers of files recorded during a load: JVM log, flight recording, samples of threads and machine, core stalls.
 
-Times are seconds from `start_unix_us`, the start of the recorded window of `elapsed_s`. Rows outside it are left out.
+The columns of the data frames are in frames.toml. Times are in seconds from `start_unix_us`, the start of the recorded
+window, which lasts `elapsed_s`. Rows outside of the window are left out.
 """
 
 import json
@@ -22,21 +23,21 @@ from runners.readers.run import frame
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` frame of a file of JSON samples. Raises ReadError for a broken line other than the last."""
+    """Return the `activity` data frame from a file of JSON lines. Raises ReadError for a broken line but the last."""
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
     return _within(table, table["length_s"], elapsed_s)
 
 
 def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float | None) -> pd.DataFrame:
-    """Return the rows whose time spans overlap the window of `elapsed_s` seconds; all rows if `elapsed_s` is None."""
+    """Return the rows whose span, `length_s` from `t_s` on, overlaps the window; all rows if `elapsed_s` is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
     return table.reset_index(drop=True)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return the samples in a file of JSON lines, without a cut last line. Raises ReadError for other broken lines."""
+    """Return a JSON-lines file's samples, without a last line cut short. Raises ReadError for other broken lines."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -92,7 +93,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` frame: a flight recording's events of types in KINDS. Raises ReadError for another file."""
+    """Return the `events` data frame of a flight recording, converted to JSON. Raises ReadError for any other file."""
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
@@ -120,7 +121,10 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 
 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `pauses` frame of a JVM log. Raises ReadError if it can't be read or has no line with a wall clock."""
+    """Return the `pauses` data frame: the garbage collections and safepoints in a JVM log.
+
+    Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
+    """
     lines = text_of(path).splitlines()
     stamped = [match for line in lines if (match := _LINE.match(line))]
     if lines and not stamped:
@@ -146,9 +150,9 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` frame: a row for each pair of consecutive samples, at the time of the second sample.
+    """Return the `telemetry` data frame: a row for each pair of consecutive samples, at the time of the second one.
 
-    A cut last line is left out; any other broken line raises ReadError.
+    A last line that was cut short is left out. Raises ReadError for any other broken line.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
     after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)
@@ -173,19 +177,16 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The late wake-ups of the stall witness: core (`cpu`), time (`woke_ns`, CLOCK_MONOTONIC) and delay (`late_ns`).
+    """The log of the stall witness: the late wake-ups of its threads, of which it has one per core."""
 
-    `moments`: CLOCK_MONOTONIC and wall clock (ns), at begin and at end. `used_ns`: the witness's CPU time by core.
-    """
-
-    moments: tuple[tuple[int, int], tuple[int, int]]
-    used_ns: dict[int, int]
-    cpu: npt.NDArray[np.int64]
-    woke_ns: npt.NDArray[np.int64]
-    late_ns: npt.NDArray[np.int64]
+    moments: tuple[tuple[int, int], tuple[int, int]]  # CLOCK_MONOTONIC and wall clock (ns), at the begin and the end
+    used_ns: dict[int, int]  # the CPU time that the witness used, by core
+    cpu: npt.NDArray[np.int64]  # the core of each late wake-up
+    woke_ns: npt.NDArray[np.int64]  # the time of each late wake-up, by CLOCK_MONOTONIC
+    late_ns: npt.NDArray[np.int64]  # by how much each wake-up was late
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` frame; the wall clock is assumed to drift from CLOCK_MONOTONIC at a constant rate."""
+        """Return the `stalls` data frame. Its times are by the wall clock, whose drift is taken to be constant."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
         since_ns = self.woke_ns - self.late_ns - begin_ns
@@ -197,7 +198,7 @@ class StallLog:
 
 
 def read_stall_log(path: Path) -> StallLog:
-    """Return the log in a stall witness's file. Raises ReadError for another file or a broken line."""
+    """Return a stall witness's log from its file. Raises ReadError for any other file, and for a broken line."""
     lines = text_of(path, strict=True).splitlines()
     moments = [moment for line in lines[1:3] if (moment := _MOMENT.match(line))]
     if not lines or not lines[0].startswith(_HEAD) or len(moments) != 2:

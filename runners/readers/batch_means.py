@@ -1,4 +1,4 @@
-"""Variance of a statistic of dependent samples by batch means over time; scipy has no such estimate.
+"""Variance of a statistic of dependent samples, estimated by batch means over time; scipy has no such estimate.
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
@@ -32,12 +32,13 @@ def t_factor(degrees: float) -> float:
 
 
 def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of a statistic from the influence of each batch on it, in time order; influences sum to 0.
+    """Estimate a statistic's variance from the influence of each batch on it, in time order; the influences sum to 0.
 
-    It is b / (b - 1) times the sum of the squared influences of b batches; the kurtosis of influences gives the degrees
-    of freedom (B. O'Neill, 2014, *Some useful moment results in sampling problems*, The American Statistician 68).
+    The variance is b / (b - 1) times the sum of the squared influences of b batches. The influences' kurtosis gives its
+    degrees of freedom (B. O'Neill, 2014, *Some useful moment results in sampling problems*, Am. Statistician 68).
     `neighbours` adds the covariance of consecutive batches (W. K. Newey and K. D. West, 1987, Econometrica 55; one lag,
-    full weight), less the bias that their sum of 0 gives it (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41).
+    full weight), whose bias is removed (F. H. C. Marriott and J. A. Pope, 1954, Biometrika 41). The degrees of freedom
+    are then b / 2.
     """
     count, squared = len(influences), influences**2
     squares = float(squared.sum())
@@ -50,7 +51,7 @@ def batch_variance(influences: Floats, *, neighbours: bool = False) -> Variance:
 
 
 def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> Variance:
-    """Estimate the variance of sum(part) / sum(whole); both arrays have one value per batch, in time order.
+    """Estimate the variance of sum(part) / sum(whole). Both arrays have one value per batch, in time order.
 
     A ratio estimator with batches as clusters (W. G. Cochran, 1977, *Sampling Techniques*, 3rd ed., section 6.3).
     """
@@ -59,7 +60,7 @@ def share_variance(part: Counts, whole: Counts, *, neighbours: bool = False) -> 
 
 
 def jackknife_variance(left_out: Floats) -> Variance:
-    """Estimate the variance of a statistic by the jackknife, from its values without each batch in turn (`left_out`).
+    """Estimate a statistic's variance by the jackknife; `left_out` has its value without batch 1, without batch 2, etc.
 
     B. Efron and C. Stein, 1981, Annals of Statistics 9; for percentiles J. Shao and C. F. J. Wu, 1989, same journal 17.
     """

@@ -23,13 +23,10 @@ _SWITCHES = frozenset(("L", "U", "B", "v", "h", "summary", "wrk-compat", "man"))
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A load tool's command and those of its flags that set the load; None for a flag that was not given.
-
-    `tool` is the program's file name, with `truepace` in place of its former name. A binary called `wrk` may be wrk2.
-    """
+    """A load tool's command line, with the flags that define the load. A flag that was not given is None."""
 
     text: str
-    tool: str
+    tool: str  # the program's file name, or truepace for its former name; a binary named wrk may be wrk2
     threads: int | None = None
     connections: int | None = None
     duration_s: float | None = None
@@ -40,9 +37,9 @@ class CommandLine:
 
 
 def find_command(line: str) -> CommandLine | None:
-    """Return the first command of wrk, wrk2 or truepace in a line of terminal output or Markdown; None without one.
+    """Return the first command of wrk, wrk2 or truepace in a line of terminal output or Markdown, else None.
 
-    A command has a flag, and a URL or a script; prose that only names a tool is no command.
+    A command must have a flag, and a URL or a script. So prose that only names a tool does not count.
     """
     for match in (_COMMAND.search(part) for text in (*_SPAN.findall(line), line) for part in _NEXT.split(text)):
         command = parse_command(match["command"].strip()) if match else None
@@ -53,7 +50,7 @@ def find_command(line: str) -> CommandLine | None:
 
 @lru_cache(maxsize=256)  # each rule of the audit parses the same commands again
 def parse_command(text: str) -> CommandLine:
-    """Return a command with its typed flags; unknown flags are ignored, and of a repeated flag the last one counts."""
+    """Return the parsed command line. Unknown flags are ignored; if a flag is repeated, its last value counts."""
     try:
         words = shlex.split(text)
     except ValueError:  # a quote that is never closed
@@ -89,7 +86,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return the flag that begins a word (its short form if known), and the value in that word; each None if absent."""
+    """Return the flag at a word's start, in short form if known, and its value if that is in the word; else None."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

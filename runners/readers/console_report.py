@@ -18,7 +18,7 @@ RESPONSE, SERVICE = "response", "service"
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return rows as a step's frame `name`. Pandas is imported only here: reading a console output does not need it."""
+    """Return rows as the data frame `name` of frames.toml. Only here is pandas imported, which takes long."""
     from runners.readers import run
 
     return run.frame(name, rows)
@@ -26,7 +26,7 @@ def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
 
 @dataclass(frozen=True, slots=True)
 class ThreadStats:
-    """A row of the table "Thread Stats", in microseconds (row Latency) or requests per second (row Req/Sec)."""
+    """A row of wrk's table "Thread Stats": Latency in microseconds, or Req/Sec in requests per second."""
 
     mean: float | None
     stdev: float | None
@@ -45,12 +45,12 @@ class SpectrumRow:
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """One distribution: its rows (percentile 0..1, microseconds), its spectrum, and the lines `#[Max = …]` below it."""
+    """A latency distribution as printed: percentiles, detailed spectrum, and the figures below the spectrum."""
 
     label: str | None = None
-    rows: tuple[tuple[float, float], ...] = ()
+    rows: tuple[tuple[float, float], ...] = ()  # pairs of a percentile (0..1) and a latency (us)
     spectrum: tuple[SpectrumRow, ...] = ()
-    max_ms: float | None = None
+    max_ms: float | None = None  # from `#[Max = …]`, like the next two
     total_count: int | None = None
     buckets: int | None = None
 
@@ -65,7 +65,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1): in `rows`, else in the spectrum's next row, else None."""
+        """Return the latency (us) at a percentile (0..1) from `rows`, else from the spectrum's next row, else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -86,15 +86,7 @@ class SocketErrors:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleReport:
-    """One output of a load tool.
-
-    `latencies` has response times (wrk2, truepace) or service times (wrk); `uncorrected` has service times, of wrk2's
-    `-U`. `elapsed_s` and `bytes_read` are from line `N requests in …`. `calibrations_us`: mean latency of each thread
-    in wrk2's calibration. `operation`: the measured operation, if a tool reports several. `column` of `columns`: the
-    output's place in a table or file. `closed_loop`: None if the tool does not say. `odd_length`: the number of
-    responses of another length than the first. `extra`: lines that truepace adds, and notes of the lab's readers.
-    `diagnostics`: unknown lines within the output.
-    """
+    """One output of a load tool."""
 
     tool: str | None = None
     command: CommandLine | None = None
@@ -102,25 +94,25 @@ class ConsoleReport:
     url: str | None = None
     threads: int | None = None
     connections: int | None = None
-    calibrations_us: tuple[float | None, ...] = ()
+    calibrations_us: tuple[float | None, ...] = ()  # in wrk2's calibration, the mean latency of each thread
     latency: ThreadStats | None = None
     requests_per_thread: ThreadStats | None = None
-    latencies: Latencies = Latencies()
-    uncorrected: Latencies = Latencies()
+    latencies: Latencies = Latencies()  # response times; in a closed loop (wrk), service times
+    uncorrected: Latencies = Latencies()  # service times, which wrk2 prints with `-U`
     requests: int | None = None
-    elapsed_s: float | None = None
+    elapsed_s: float | None = None  # from the line `N requests in …`, like `bytes_read`
     bytes_read: float | None = None
     socket_errors: SocketErrors | None = None
     non_2xx: int | None = None
-    odd_length: int | None = None
+    odd_length: int | None = None  # responses whose length differs from that of the first
     requests_per_s: float | None = None
-    operation: str = ""
-    column: int = 0
-    columns: int = 1
-    closed_loop: bool | None = None
+    operation: str = ""  # the measured operation, if the tool reports several
+    column: int = 0  # the output's place, from 0, in a table or file of several outputs
+    columns: int = 1  # the number of outputs in that table or file
+    closed_loop: bool | None = None  # None if the tool does not say
     interrupted: bool = False
-    extra: tuple[str, ...] = ()
-    diagnostics: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()  # lines that truepace adds, and notes of the lab's readers
+    diagnostics: tuple[str, ...] = ()  # unknown lines within the output
     first_line: int = 1
     last_line: int = 1
 
@@ -131,12 +123,12 @@ class ConsoleReport:
 
     @property
     def errors(self) -> int:
-        """The number of responses other than 2xx and 3xx; 0 if none was printed, since tools do not print a zero."""
+        """The number of responses other than 2xx and 3xx. It is 0 if not printed, since tools do not print a zero."""
         return self.non_2xx or 0
 
     @property
     def max_us(self) -> float | None:
-        """The largest latency (us), from row 100 %, else the spectrum's last row, else the table Thread Stats."""
+        """The largest latency (us): from the 100 % row, else the spectrum's last row, else the table Thread Stats."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 
@@ -145,7 +137,7 @@ class ConsoleReport:
         return {kind: latencies for kind, latencies in kinds.items() if latencies}
 
     def spectrum_frame(self) -> "pd.DataFrame":
-        """Return the `spectrum` frame; the uncorrected distribution is kind `service`."""
+        """Return the `spectrum` data frame. Rows of the uncorrected distribution have the kind `service`."""
         rows = (
             {
                 "kind": kind, "value_us": row.value_ms * 1000, "percentile": row.percentile,
@@ -157,7 +149,7 @@ class ConsoleReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> "pd.DataFrame":
-        """Return the `percentiles` frame; bounds are NaN, because they can't be computed from a console output."""
+        """Return the `percentiles` data frame. Its bounds are NaN: a console output has too little to compute them."""
         rows: list[dict[str, Any]] = []
         for kind, latencies in self._by_kind().items():
             values = {level: latencies.at(level) for level in LEVELS}
@@ -175,7 +167,7 @@ class ConsoleReport:
         return frame("percentiles", rows)
 
     def summary_frame(self) -> "pd.DataFrame":
-        """Return the `summary` frame; figures that no console output has (censored requests, lag) are NaN."""
+        """Return the `summary` data frame. Figures that no console output has, such as send delays, are NaN."""
         counted = self.requests is not None  # then errors are known too: tools print them only if there are any
         errors = self.socket_errors or (SocketErrors() if counted else None)
         row = {
@@ -199,5 +191,5 @@ def rank(count: int, percentile: float) -> int:
 
 
 def beyond(count: int, percentile: float) -> int:
-    """Return how many of `count` samples have a higher rank than a percentile (0..1)."""
+    """Return how many of `count` samples have a higher rank than the sample at a percentile (0..1)."""
     return count - rank(count, percentile) if count else 0

@@ -1,4 +1,4 @@
-"""The headings above an output, and the offered rate that is stated in a line above the output or in the file's name.
+"""What surrounds an output in a document: headings, and the offered rate that a line above or the file's name states.
 
 Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
@@ -46,10 +46,10 @@ _HEADING = re.compile(r"^\s{0,9}(#{1,6})\s+(\S.*)")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Offered rates, one for each column of an output, and the words of a text or of a file's name that state them."""
+    """The offered rates, one for each column of an output, that a text or a file's name states."""
 
     rates_rps: tuple[float, ...]
-    words: str
+    words: str  # the words that state them
     line: int | None  # None for a file's name
 
 
@@ -70,7 +70,7 @@ def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
 
 
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
-    """Return the offered rate in a file's name (`get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`), None without.
+    """Return the offered rate in a file's name (`get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`), else None.
 
     A number without a unit counts only if it is round, stands alone, is not the port in `url`, and is `plausible`.
     """
@@ -99,10 +99,10 @@ def stated(
     achieved_rps: float | None = None,
     trail: Sequence[str] = (),
 ) -> Stated | None:
-    """Return the offered rates, one for each column, from the nearest line above that states plausible ones; else None.
+    """Return the offered rates, one for each column, that lines above an output state; None if none is plausible.
 
-    Commands are searched first, then headings, short lines and sentences. A call of a script with two numbers counts if
-    the first number is the output's duration in seconds; the second number is then the rate.
+    Commands are searched first, then the last heading, short lines, long lines, and the headings `trail`. In a script's
+    call with two numbers, the first must be the output's duration in seconds; the second is then the rate.
     """
     near = above[-REACH_LINES:]
     last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)
@@ -145,7 +145,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return, in order, each list of numbers before or after a unit of rate, and the words with list and unit."""
+    """Return the lists of numbers next to a unit of rate, in order, as pairs: the list; the list with its unit."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

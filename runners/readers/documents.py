@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line with its 1-based number in the file, or in the cell `cell` of a notebook."""
+    """A line of text with its number, from 1, in the file or in the cell `cell` of a notebook."""
 
     number: int
     text: str
@@ -147,7 +147,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
     """Yield `path` if it is a file, else the files below it that may contain outputs, sorted; hidden ones are skipped.
 
-    If `instead` returns files for a folder, those files are yielded and the folder is not searched.
+    If `instead` returns files for a folder, these are yielded and the folder is not searched.
     """
     if not path.is_dir():
         yield path

@@ -1,4 +1,4 @@
-"""Functions that convert figures in a load tool's file (texts, or numbers in the tool's unit) into typed reports."""
+"""Functions that convert the figures in a load tool's file, as texts or in the tool's unit, into a ConsoleReport."""
 
 import math
 import re
@@ -45,7 +45,7 @@ def part(content: object, path: str) -> Json:
 
 
 def level_of(name: object) -> float | None:
-    """Return the level (0..1) in a percentile's name: 99.9, `p99_9`, `p999`, `p(95)`, `99th`, `median`; else None."""
+    """Return the level (0..1) that a percentile's name means: 99.9, `p99_9`, `p999`, `p(95)`, `99th`; else None."""
     text = _NAMES.get(str(name), str(name))
     match = _LEVEL.fullmatch(re.sub(r"^p(\d\d)(?=[1-9]+$)", r"\1.", text))
     level = round(float(match[1].replace("_", ".")) / 100, 9) if match else 2.0
@@ -59,7 +59,7 @@ def percentiles(rows: Iterable[tuple[object, object]], unit_us: float) -> dict[f
 
 
 def command_of(tool: str, offered_rps: float | None) -> CommandLine | None:
-    """Return a command line that stands for a run of a tool at this offered rate; None without a rate."""
+    """Return a CommandLine that has only the tool and its offered rate; None without a rate."""
     name = "vegeta attack" if tool == "vegeta" else tool
     return CommandLine(name, tool, rate_rps=offered_rps) if offered_rps else None
 
@@ -74,7 +74,7 @@ def run_of(
     samples: int | None = None,
     **fields: Any,
 ) -> ConsoleReport:
-    """Return a report; `rows`: us by level (0..1). A missing rate or duration is computed from the other one."""
+    """Return a report; `rows`: latency (us) by level (0..1). A missing rate or duration is computed from the other."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -93,5 +93,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Return the levels in LEVELS that at least ENOUGH_BEYOND of `samples` samples lie above, and always 0.5 and 1."""
+    """Return 0.5, 1, and all levels in LEVELS with at least ENOUGH_BEYOND of `samples` samples above them."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

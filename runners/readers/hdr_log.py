@@ -1,6 +1,7 @@
 """Reader of an HdrHistogram log; all percentiles, spectra and time series of latencies are derived from its lines.
 
 Format: HistogramLogWriter of HdrHistogram, versions 1.2 and 1.3; our generator's tags: `runners/loadgen/docs/json.md`.
+A censored request is one without a response when the run ended; the log has the time that it had waited.
 """
 
 import base64
@@ -51,7 +52,7 @@ INTERVAL_LINE = re.compile(
 class Interval:
     """One line of a log: the samples of one kind of latency within one stretch of time."""
 
-    kind: str
+    kind: str  # response, service or censored; with several targets `@` and the target's name follow
     t_s: float
     duration_s: float
     samples: Samples
@@ -59,19 +60,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class HdrLog:
-    """The intervals of a log. `start_unix_s`: None if the log has no wall clock; `torn`: a message on a cut last line.
-
-    `unit_stated`: whether the log names the unit of its values; if it does not, they are read as microseconds.
-    """
+    """The intervals of an HdrHistogram log."""
 
     intervals: tuple[Interval, ...]
-    start_unix_s: float | None
-    torn: str | None = None
-    unit_stated: bool = True
+    start_unix_s: float | None  # None if the log has no wall clock
+    torn: str | None = None  # a message if the last line was cut short
+    unit_stated: bool = True  # False if the log names no unit of its values; they are then read as microseconds
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of latency in the log, without the kind CENSORED (requests without a response)."""
+        """The kinds of latency in the log, without CENSORED."""
         return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
@@ -79,13 +77,13 @@ class HdrLog:
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame of every kind, with 95 % bounds; response times include censored requests."""
+        """Return the `percentiles` data frame with 95 % bounds; response times include censored requests."""
         waiting = self.merged(CENSORED)
         parts = [self.merged(kind).percentiles(kind, waiting if kind == UNTAGGED else None) for kind in self.kinds]
         return pd.concat(parts, ignore_index=True) if parts else frame("percentiles")
 
     def spectrum_frame(self) -> pd.DataFrame:
-        """Return the `spectrum` frame, all targets together; response times include censored requests."""
+        """Return the `spectrum` data frame over all targets; response times include censored requests."""
         parts: dict[str, list[Samples]] = {kind: [] for kind in KINDS}
         for second in self.seconds:
             parts[UNTAGGED if second.kind == CENSORED else second.kind].append(second.samples)
@@ -94,7 +92,7 @@ class HdrLog:
 
     @cached_property
     def seconds(self) -> tuple[Interval, ...]:
-        """The log's intervals (of tenths, of targets), merged by second and kind (response, service, censored)."""
+        """The log's intervals merged by second and kind of latency, over all targets."""
         parts: dict[tuple[str, float], list[Interval]] = {}
         for interval in self.intervals:
             if (kind := untargeted(interval.kind)) in (*KINDS, CENSORED):
@@ -112,7 +110,7 @@ class HdrLog:
         )
 
     def intervals_frame(self) -> pd.DataFrame:
-        """Return the `intervals` frame: a row for each second and kind; error counts are missing, as a log has none."""
+        """Return the `intervals` data frame, a row for each second and kind, without error counts: a log has none."""
         rows = (
             {
                 "t_s": second.t_s, "kind": second.kind, "count": second.samples.total,
@@ -125,9 +123,10 @@ class HdrLog:
         return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
-        """Return the `slices` frame: responses by tenth of a second and coarse bin; empty if intervals are longer.
+        """Return the `slices` data frame: numbers of responses by tenth of a second and coarse bin of response time.
 
-        A tenth without a response is a row with a count of 0. The last tenth also counts responses that came later.
+        It is empty if intervals are longer than a tenth. A tenth without a response is a row with a count of 0. The
+        last tenth also counts responses that came later.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -140,7 +139,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` frame: requests by second and response time, or for censored ones their wait."""
+        """Return the `histograms` data frame: requests by second and response time, or by wait if they are censored."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -155,7 +154,7 @@ class HdrLog:
 
 
 def untargeted(kind: str) -> str:
-    """Return a kind of latency without `@` and the target's name, which follow it in a load on several targets."""
+    """Return a kind of latency without the suffix `@name`, which names the target in a load on several targets."""
     return kind.partition(TARGET)[0]
 
 
@@ -189,14 +188,17 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a log's line, None for any other line. `units_in_us`: units of values in a microsecond."""
+    """Return the interval in a log's line, else None. `units_in_us`: number of the values' units in a microsecond."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None
 
 
 def _offset(first: float, start: float | None, base: float | None) -> float:
-    """Return the seconds to subtract from time stamps so that they begin at 0, as Java's HistogramLogReader does."""
+    """Return the seconds to subtract from time stamps so that they begin at 0, as Java's HistogramLogReader does.
+
+    `first` is the first time stamp; `start` and `base` are the log's StartTime and BaseTime, if given.
+    """
     if start is None:
         return first
     if base is not None:
@@ -244,7 +246,7 @@ _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return for each value the middle (us) of its bin; bins are log-linear, each of whole HdrHistogram buckets."""
+    """Return the middle (us) of each value's bin. Bins are log-linear and consist of whole HdrHistogram buckets."""
     ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift

@@ -1,4 +1,4 @@
-"""DuckDB views over the frames and manifests of many run folders (columns: history.toml and frames.toml).
+"""DuckDB views over the data frames and manifests of many run folders (columns: history.toml and frames.toml).
 
 The runs' figures can also be written as a Parquet data set, with a folder for each experiment and class of machine.
 """
@@ -37,11 +37,11 @@ FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Runs as DuckDB views. `unreadable`: messages on runs left out; `steps`: (name of the run, folder of the step)."""
+    """Runs as DuckDB views."""
 
     connection: duckdb.DuckDBPyConnection
-    unreadable: tuple[str, ...]
-    steps: tuple[tuple[str, StepFolder], ...] = ()
+    unreadable: tuple[str, ...]  # a message for each run that is left out
+    steps: tuple[tuple[str, StepFolder], ...] = ()  # pairs: a run's name, the folder of one of its steps
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return the result of an SQL statement over the views. Raises PlanError with DuckDB's message if it fails."""
@@ -72,7 +72,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders without the runs named in `seen`; the other runs' names are added to `seen`."""
+    """Return the history of run folders. Runs named in `seen` are left out; other runs' names are added to `seen`."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -105,9 +105,10 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the sentinel's p50 (us) in the latest other runs and in the reference runs, in the order of their start.
+    """Return other runs' p50 (us) of the sentinel, the small fixed load at the start of a run, in order of their start.
 
-    Only runs on the same class of machine and with the same kind of sentinel (on the lab's server or not) count.
+    These are the latest runs in the same folder and the reference runs. They must be of the same class of machine, and
+    their sentinel of the same kind (on the lab's server or not).
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -159,7 +160,7 @@ def _step(run: str, step: StepFolder) -> dict[str, Any]:
 
 
 def _frame_view(connection: duckdb.DuckDBPyConnection, frame: str, steps: Iterable[tuple[str, StepFolder]]) -> None:
-    """Create the view of one frame of all steps: rows from Parquet files, read by each query, and from archives."""
+    """Create the view of one data frame over all steps: from Parquet files, which each query reads, and archives."""
     files: list[tuple[str, str, str]] = []
     parts: list[pd.DataFrame] = []
     for run, step in steps:
@@ -198,7 +199,8 @@ PARTITIONS = ("experiment", "machine_class")
 def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[str, ...]]:
     """Write the figures of all runs below `roots` to a data set at `output`, in place of an earlier data set there.
 
-    Returns the numbers of runs and figures, messages on runs left out. Raises PlanError if anything else is there.
+    Returns the numbers of runs and of figures, and messages on runs left out. Raises PlanError if `output` is no data
+    set.
     """
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
@@ -232,7 +234,7 @@ def _quoted(path: Path | str) -> str:
 
 
 def open_dataset(folder: Path) -> History:
-    """Return a history with the data set in `folder` as view `measurements`. Raises PlanError if it is no data set."""
+    """Return a history whose view `measurements` is the data set in `folder`. Raises PlanError if it is no data set."""
     try:
         about = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -52,7 +52,10 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts at a path by name; a single number has the name ''; at `prefix*`, names lose the prefix."""
+    """Return the counts at a path of a JSON object, by name; a single number has the name ''.
+
+    A path that ends in `prefix*` selects the names that begin so, and they lose the prefix.
+    """
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
         prefix, values = last[:-1], part(content, folder)
@@ -64,7 +67,10 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name each figure in `texts` (see `JsonSummary`): the sum of its terms, None if the first is missing."""
+    """Return by name the figures at the paths that `texts` lists (see JsonSummary); None if a first term is missing.
+
+    `unit` returns the scale of a figure's terms for which `texts` has no scale.
+    """
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
         parts = (term.partition("*") for term in terms.split("+"))
@@ -107,7 +113,7 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in truepace's report, with response times; of a closed loop, with service times."""
+    """Yield the output in truepace's report, with response times, or with service times for a closed loop."""
     closed, latencies = content.get("mode") == "closed", part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {
@@ -142,7 +148,7 @@ def _k6(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in nighthawk's JSON: its result `global`, of all workers; durations are texts (`0.5s`)."""
+    """Yield the output in nighthawk's JSON, from the result `global`, which sums up all workers."""
     results = _list(content.get("results"))
     whole: Json = next((result for result in results if result.get("name") == "global"), {})
     statistics = _list(whole.get("statistics"))
@@ -171,7 +177,7 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
-    """Yield the outputs in k6's `--out json`, whose lines have one sample each, as the rows of k6's `--out csv`."""
+    """Yield the outputs in k6's `--out json`. It has one sample per line, like k6's `--out csv`."""
     points = ((line.get("metric"), part(line, "data")) for line in lines)
     return K6.read(
         {**part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points

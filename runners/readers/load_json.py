@@ -38,7 +38,7 @@ def read_load_json(path: Path) -> "LoadReport":
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A generator's report; where it lacks a key, frames have a missing value."""
+    """A generator's report. A key that it lacks becomes a missing value in the data frames."""
 
     document: dict[str, Any]
 
@@ -74,11 +74,11 @@ class LoadReport:
         return frame("summary", [row])
 
     def failures_frame(self) -> pd.DataFrame:
-        """Return the `failures` frame, a row for each cause of failures; empty if the report has none."""
+        """Return the `failures` data frame, a row for each cause of failures; empty if the report has none."""
         return frame("failures", self.document.get("failures") or ())
 
     def targets_frame(self) -> pd.DataFrame:
-        """Return the `targets` frame, a row for each target that shared the schedule; empty for one server."""
+        """Return the `targets` data frame, a row for each server that shared the schedule; empty for a lone server."""
         rows = (
             {
                 "target": str(target["name"]),
@@ -92,7 +92,7 @@ class LoadReport:
         return frame("targets", rows)
 
     def status_frame(self) -> pd.DataFrame:
-        """Return the `status` frame: numbers of responses by HTTP status code."""
+        """Return the `status` data frame: numbers of responses by HTTP status code."""
         counts = part(self.document, "status")
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
@@ -105,7 +105,7 @@ class LoadReport:
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:
-        """Return the `percentiles` frame with the generator's values; bounds need the HdrHistogram log and are NaN."""
+        """Return the `percentiles` data frame of the generator. Its bounds are NaN: they need the HdrHistogram log."""
         rows = (
             {
                 "kind": kind,
@@ -122,7 +122,7 @@ class LoadReport:
         return frame("percentiles", rows)
 
     def lateness_frame(self) -> pd.DataFrame:
-        """Return the `lateness` frame: the largest send delay in each tenth of a second; empty in a closed loop."""
+        """Return the `lateness` data frame: the largest send delay in each tenth of a second; none in a closed loop."""
         rows = (
             {"t_s": interval["t_s"] + tenth / len(lags), "lag_max_us": lag_us}
             for interval in self.document.get("intervals") or ()

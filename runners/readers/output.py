@@ -24,7 +24,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """The facts on a file of outputs, from the folder's index (see data/published/index.toml) or the step's record."""
+    """What is known of a file of outputs, from its step's record or from index.toml, which explains the fields."""
 
     report: str = ""
     command: str = ""
@@ -44,20 +44,17 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a load tool. `report`: the printed figures; properties add facts of command, index and text above.
-
-    `line` is 1-based, in the file or in the notebook's `cell`. `text_above`: at most 40 lines, to the previous output.
-    """
+    """One output of a load tool. Its properties add what the command, the index and the text above say of it."""
 
     path: Path
-    line: int
-    report: ConsoleReport
+    line: int  # 1-based, in the file or in the notebook's cell
+    report: ConsoleReport  # the printed figures
     cell: int | None = None
     headings: tuple[str, ...] = ()
-    text_above: tuple[Line, ...] = ()
-    stated: context.Stated | None = None
+    text_above: tuple[Line, ...] = ()  # at most 40 lines, back to the previous output
+    stated: context.Stated | None = None  # the offered rate in the text above or the file's name
     entry: Entry = _NO_ENTRY
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # names of needed parts that the output lacks
 
     @property
     def place(self) -> str:
@@ -86,7 +83,7 @@ class Output:
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate from the first of command line, index, text above and file name that gives one, or None."""
+        """The offered rate: from the command line, else the index, else the text above, else the file's name."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
         return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 

@@ -106,7 +106,7 @@ def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate in the text above or the file's name; None if the output names one or contradicts it."""
+    """Return the offered rate by the text above or the file's name; None if the output has a rate or contradicts it."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -122,10 +122,10 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
-    """Return the output's tool; if unknown, wrk or wrk2 by the achieved rate or by Little's law, or None.
+    """Return the output's tool. If unknown, infer wrk or wrk2 from the achieved rate or by Little's law, else None.
 
-    In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961).
-    A quotient far above the rate shows that connections waited for a schedule, as in wrk2; a quotient far below shows
+    In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961). A
+    quotient far above the rate shows that connections waited for a schedule, as in wrk2. A quotient far below shows
     that requests waited for connections, or that wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
@@ -149,9 +149,10 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output: above a table any, else one with its threads and connections.
+    """Return the nearest command above an output, if it has the output's threads and connections, else None.
 
-    If a heading is in between, only a command of wrk counts: one without a rate and with the output's duration.
+    Above a table of several columns any command counts. If a heading is in between, the command must be wrk's, without
+    a rate and with the output's duration.
     """
     asked, table, under = (report.threads, report.connections), report.columns > 1, True
     if not table and (None in asked or not is_like_wrk(report.tool)):

@@ -1,4 +1,4 @@
-"""Reader of tables of percentiles that people made from outputs: rows `99.000%  5.99ms  ->  4.37ms`, or Markdown."""
+"""Reader of percentile tables that people made from load tools' outputs: `99.000%  5.99ms  ->  4.37ms`, or Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -26,18 +26,18 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of a table: its percentile, as printed and as a level (0..1), and the time (us) in each column."""
+    """A row of a percentile table."""
 
     line: Line
-    name: str
-    level: float
-    times_us: tuple[float | None, ...]
+    name: str  # the percentile as printed
+    level: float  # the percentile, 0..1
+    times_us: tuple[float | None, ...]  # the latency in each column
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return an output for each column of each table, all lines (those of tables emptied), and problems with tables.
+    """Return the outputs in percentile tables, the lines without the text of tables, and problems with tables.
 
-    An output has only percentiles, and is paired with the index of its table's first line.
+    Each column of a table is an output with only percentiles, paired with the index of its table's first line.
     """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []

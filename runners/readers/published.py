@@ -40,7 +40,10 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output of this name; the index gives a missing command. Raises ReadError for none or several."""
+    """Return the only output of this name. If it prints no command, the command is the index's.
+
+    Raises ReadError if there is none or several.
+    """
     outputs = published_outputs(name)
     if len(outputs) != 1:
         raise ReadError(
@@ -54,7 +57,7 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate in rps) of each output with a known rate; `treatment`: only outputs of one setting."""
+    """Return (name, offered rate) of outputs with a known rate; `treatment` selects the outputs of one treatment."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))

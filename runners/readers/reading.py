@@ -1,6 +1,6 @@
-"""Reader of a run folder as a `Run`: every frame of every step, from raw files or from stored frames.
+"""Reader of a run folder as a `Run`: every data frame of every step, from raw files or as stored earlier.
 
-If a raw file is missing or broken, only the frames that need it are lost; `Step.unreadable` names file and cause.
+If a raw file is missing or broken, only the data frames that need it are lost; `Step.unreadable` names file and cause.
 """
 
 import math
@@ -41,7 +41,10 @@ _T = TypeVar("_T")
 
 
 def read_run(folder: RunFolder) -> Run:
-    """Return a run. Steps with a broken record are marked unreadable; a broken manifest or run frame: StoreError."""
+    """Return a run; steps with a broken record are marked unreadable.
+
+    Raises StoreError if the manifest is broken, or a data frame about the whole run.
+    """
     manifest = folder.manifest()
     try:
         step_folders = folder.steps()
@@ -52,7 +55,7 @@ def read_run(folder: RunFolder) -> Run:
 
 
 def read_step(folder: StepFolder) -> Step:
-    """Return a step, with its stored frames if all are there, else with frames that are read from its raw files."""
+    """Return a step with its stored data frames; if any is absent, all are read from the step's raw files."""
     unreadable: list[str] = []
     try:
         record = read_record(folder)
@@ -65,7 +68,7 @@ def read_step(folder: StepFolder) -> Step:
 
 
 def store_frames(step: Step) -> None:
-    """Write a step's frames into the step's folder, as Parquet files."""
+    """Write a step's data frames into the step's folder, as Parquet files."""
     step.folder.write_frames({**step.frames, _UNREADABLE: pd.DataFrame({"text": step.unreadable}, dtype="str")})
 
 
@@ -76,16 +79,16 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: not of rate sweeps, of preparing or of profiled loads."""
+    """Return whether an archive keeps a step's histograms: no for rate sweeps, preparing loads and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
 def archived_content(step: Step) -> Content:
-    """Return what an archive keeps of a step: its record, its frames and what its generator printed.
+    """Return what an archive keeps of a step: its record, its data frames and what its generator printed.
 
     Values are rounded to the digits above noise: response times to three digits, activity to hundredths of a
-    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is not kept, nor,
-    if the step is valid, are requests' service times: reports quote their response times.
+    millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is lost. Of a
+    valid step, service times of requests are left out too, because reports quote its response times.
     """
     left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
     frames = {
@@ -123,7 +126,7 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and in a tenth parts whose req
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests sorted by start and server, each with the first start in its twentieth of a second as its start.
+    """Return requests sorted by start and server; requests in the same twentieth of a second get its first start.
 
     The last request keeps its own start, and so does a request that started and ended in different tenths of a second:
     the analysis needs the length of the log, and the tenth in which a response came.
@@ -140,7 +143,7 @@ def together(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Return `intervals`; errors and completed requests are those of the same second and kind in `reported`, or NaN."""
+    """Return `intervals` with the errors and completed requests in `reported` for its seconds and kinds, or NaN."""
     # without pandas' join, which would take ten milliseconds for these few rows
     columns = ("t_s", "kind", "errors", "completed")
     counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
@@ -206,7 +209,7 @@ class _Reader:
         return complete(frames | self._profile(frames.get("samples")))
 
     def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return the frames on events during the load (pauses, stalls, requests …); a step may have none of them."""
+        """Return the data frames on events during the load: pauses, stalls, requests etc. A step may have none."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
@@ -222,7 +225,7 @@ class _Reader:
         return frames | ({"successions": successions(frames["requests"])} if "requests" in frames else {})
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
-        """Return the `rate_steps` frame of a rate sweep, from its log of requests and the log of the stall witness."""
+        """Return the `rate_steps` data frame of a rate sweep, from the logs of requests and of the stall witness."""
         assert self.record.sweep is not None, "only such a load is asked"
         watched = self.folder.stalls
         stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")
@@ -269,7 +272,7 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Return start (us) and length (s) of the recorded window, or of the whole load if there is no load.json."""
+        """Return start (us since 1970) and length (s) of the recorded window; without load.json, of the whole load."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
         elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan

@@ -36,9 +36,9 @@ _REMEDY = "run the step again"
 class RequestsLog:
     """A log of requests, without a last block that was cut short.
 
-    `frame`: one row per request, by intended start, with `slot`, `t_s` (intended start in the window), `target`,
-    `predecessor` (target of the slot before; missing where targets change by slice), `operation` (missing if it has no
-    name), `wait_us`, `response_us`, `service_us`, `read_us`, `lag_us` (send delay), bytes, `status` and `fate`.
+    `frame` has a row per request, sorted by intended start. Its column `t_s` is the intended start within the recorded
+    window, `lag_us` the send delay. `predecessor` is the target of the slot before; it is missing if targets are loaded
+    in slices of time.
     """
 
     frame: pd.DataFrame
@@ -46,7 +46,7 @@ class RequestsLog:
 
 
 def read_requests_log(path: Path) -> RequestsLog:
-    """Return a log. Raises ReadError for another file, an unknown block, or a target that is not in the description."""
+    """Return a log. Raises ReadError for any other file, for an unknown block, and for a target without a name."""
     description, rows = _blocks(path)
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
@@ -55,7 +55,7 @@ def read_requests_log(path: Path) -> RequestsLog:
 
 
 def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
-    """Return the log's last description, and the rows of all whole blocks of requests."""
+    """Return the log's last description (JSON), and the rows of all whole blocks of requests."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -83,7 +83,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """Return the bytes of one log with the requests of several generators, whose windows all began at `start_unix_us`.
+    """Return one log as bytes, with the requests of several generators, whose windows all began at `start_unix_us`.
 
     Tags, numbers that stand for operations, are renumbered. Raises ReadError as `read_requests_log` does.
     """
@@ -103,7 +103,7 @@ def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
 
 
 def requests_frame(path: Path) -> pd.DataFrame:
-    """Return the `requests` frame of a step. Raises ReadError as `read_requests_log` does."""
+    """Return the `requests` data frame of a step. Raises ReadError as `read_requests_log` does."""
     columns = COLUMNS["requests"]
     return read_requests_log(path).frame[list(columns)].astype(columns)
 
@@ -113,7 +113,7 @@ LEAST_BLOCK_S = 0.25  # a block of time is longer than a burst of stalls
 
 
 def successions(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the `successions` frame of a `requests` frame: service p50 by server and by the previous one's server."""
+    """Return the `successions` data frame: median service time by server and by the server of the previous request."""
     known = requests[(requests["fate"] == "completed") & requests["predecessor"].notna()]
     medians = known.groupby(["target", "predecessor"], observed=True)["service_us"].quantile(0.5)
     table = medians.reset_index().itertuples(index=False)
@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the index of the block of time of each intended start (s), and the number of blocks, 0 for a short log."""
+    """Return the index of each intended start's block of time, and the number of blocks, which is 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -159,9 +159,10 @@ _REFUSED = 400  # the lowest HTTP status that counts as an error
 
 
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
-    """Return the `rate_steps` frame, a row per step of a sweep, from `requests` (see RequestsLog) and a `stalls` frame.
+    """Return the `rate_steps` data frame: a row for each rate of a sweep, which changes its rate on a running server.
 
-    The rests between the steps are left out. A request without a response has an infinite response time.
+    `requests` is that of RequestsLog. The rests between rates are left out. A request without a response has an
+    infinite response time.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -198,22 +199,22 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of requests whose response came by `end_s`, the end of their step, or GRACE_S later."""
+    """Return the share of requests whose response came by `end_s`, the end of their rate step, or GRACE_S later."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 
 def least_of(column: str) -> str:
-    """Return the name of the column with a percentile's lower bound, e.g. `p99_least_us` for `p99_us`."""
+    """Return the name of the column with a lower bound of a percentile: `p99_least_us` for `p99_us`."""
     return column.replace("_us", "_least_us")
 
 
 def least_response_us(requests: pd.DataFrame) -> Any:
     """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
-    `requests`: see RequestsLog. If requests are served in order, the generator's lateness delays each by at most the
-    longest lateness so far in its busy period (time without an idle server), which is subtracted (D. Lindley, 1952,
-    *The theory of queues with a single server*, Mathematical Proceedings of the Cambridge Philosophical Society 48).
-    The response time of a request without a response is the time that it had waited.
+    `requests` is that of RequestsLog. If a server serves requests in order, a late send also delays the requests after
+    it. The delay is at most the longest lateness so far in the busy period, a time in which the server is never idle.
+    It is subtracted (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the
+    Cambridge Philosophical Society 48). A request without a response counts with the time that it had waited.
     """
     # rounded to whole nanoseconds, so that requests sent together stay in order
     sent_us = (requests["t_s"] * 1e6 + requests["wait_us"]).round(3).to_numpy(float)

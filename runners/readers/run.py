@@ -1,4 +1,4 @@
-"""A run as read from its folder: a Run has Steps, a Step has a record and frames; frames.toml lists their columns."""
+"""A run as read from its folder: a Run has Steps; a Step has a record and data frames (columns: frames.toml)."""
 
 import functools
 import tomllib
@@ -17,17 +17,13 @@ from runners.storage.schema import StepRecord
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True, repr=False)
 class Step:
-    """One measured step: its record (step.json) and its frames. It equals only itself.
-
-    `frames` has every frame that frames.toml lists with the meaning of its columns; a frame may be empty. `unreadable`:
-    a message for each raw file that could not be read.
-    """
+    """One measured step: its record (step.json) and its data frames. Steps compare by identity."""
 
     name: str
     record: StepRecord
     folder: StepFolder
-    frames: dict[str, pd.DataFrame]
-    unreadable: tuple[str, ...] = ()
+    frames: dict[str, pd.DataFrame]  # all of frames.toml, by name; a data frame may be empty
+    unreadable: tuple[str, ...] = ()  # a message for each raw file that could not be read
 
     def __repr__(self) -> str:
         return f"<Step {self.name}, {'valid' if self.valid else 'not valid'}>"
@@ -65,7 +61,7 @@ T = TypeVar("T")
 
 
 def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
-    """Decorate a function of a step: its result is computed once per step, and cached as long as the step exists."""
+    """Decorate a function of a step so that its result is computed once, and cached as long as the step exists."""
     results: WeakKeyDictionary[Step, T] = WeakKeyDictionary()
 
     @functools.wraps(work)
@@ -79,17 +75,13 @@ def once_a_step(work: Callable[[Step], T]) -> Callable[[Step], T]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run:
-    """A whole run: its manifest, and its complete steps in the order in which they started. It equals only itself.
-
-    `frames`: frames about the whole run rather than a step, by name; most experiments have none (the history has some).
-    `unfinished`: names of steps that were begun and never completed, because the run was interrupted.
-    """
+    """A whole run: its manifest, and its complete steps in the order of their start. Runs compare by identity."""
 
     folder: RunFolder
     manifest: dict[str, Any]
     steps: tuple[Step, ...]
-    unfinished: tuple[str, ...] = ()
-    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
+    unfinished: tuple[str, ...] = ()  # names of steps that an interruption left incomplete
+    frames: dict[str, pd.DataFrame] = field(default_factory=dict)  # about the whole run, by name; most runs have none
 
     def __repr__(self) -> str:
         return f"<Run {self.name}, {self.manifest.get('status')}, {len(self.steps)} steps>"
@@ -106,7 +98,7 @@ class Run:
         workload: str | None = None,
         profiled: bool | None = None,
     ) -> list[Step]:
-        """Return the steps that match every given condition, by default those of kind `load`."""
+        """Return the steps that meet every given condition; without `kind`, only steps of kind `load`."""
         return [
             step
             for step in self.steps
@@ -125,7 +117,7 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
-    """Return rows as the frame `name`, with the columns in frames.toml; a value that a row lacks is missing, not 0."""
+    """Return rows as the data frame `name` of frames.toml. A value that a row lacks is missing, not 0."""
     listed = list(rows)
     return _typed(name, listed) if listed else _empty(name).copy(deep=False)
 
@@ -142,10 +134,10 @@ def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
 
 @functools.cache
 def _empty(name: str) -> pd.DataFrame:
-    """Return a frame without rows, cached: most steps lack most frames, and typing the columns takes milliseconds."""
+    """Return a data frame without rows. It is cached: most steps lack most frames, and typing columns takes time."""
     return _typed(name, [])
 
 
 def complete(frames: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return `frames`, with an empty frame for each name in frames.toml that is missing."""
+    """Return `frames`, with an empty data frame for each name in frames.toml that is missing."""
     return {name: frames[name] if name in frames else frame(name) for name in COLUMNS}

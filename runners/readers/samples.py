@@ -40,9 +40,9 @@ def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tupl
 
 @dataclass(frozen=True)
 class Samples:
-    """Latency samples as counts by value. `values_us`, ascending, has the highest value of each histogram bucket."""
+    """Latency samples as counts by value."""
 
-    values_us: Floats
+    values_us: Floats  # ascending: the highest value of each histogram bucket
     counts: Integers
 
     @classmethod
@@ -78,10 +78,10 @@ class Samples:
         return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
-        """Return the `percentiles` frame (see frames.toml) of one kind of latency.
+        """Return the `percentiles` data frame (see frames.toml) of one kind of latency.
 
         `waiting`: the times that requests without a response had waited. They count as samples, but are only lower
-        bounds (right-censored); a percentile that would be higher if they were infinite is marked `at_least`.
+        bounds (right-censored). A percentile that would be higher if they were infinite is marked `at_least`.
         """
         every = self.merge([self, waiting]) if waiting is not None else self
         rows = []
@@ -98,7 +98,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` frame of one kind of latency; its levels are those of HdrHistogram's iterator."""
+        """Return the `spectrum` data frame of one kind of latency, with the levels of HdrHistogram's iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:

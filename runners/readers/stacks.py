@@ -55,7 +55,7 @@ class Classifier:
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def _category(self, name: str, anywhere: bool) -> str | None:
-        """Return a frame's category by those rules whose `anywhere` has this value; None if none of them matches."""
+        """Return a frame's category by the rules with this value of `anywhere`; None if none of them matches."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -63,7 +63,7 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return the category of the first frame (root first) with an `anywhere` rule, else of the last with any."""
+        """Return a stack's category: of its first frame with an `anywhere` rule, else of its last with another rule."""
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)
@@ -92,7 +92,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` frame of a file of collapsed stacks. Raises ReadError for a bad line other than the last."""
+    """Return the `stacks` data frame of a file of collapsed stacks. Raises ReadError if a line but the last is bad."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -129,9 +129,9 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` frame: the share of each category, even of those without samples, in each event's stacks.
+    """Return the `shares` data frame: by event, each category's share of the stacks, 0 for one without samples.
 
-    `recorded`: number of samples by event, from the recording. `timed`: the `samples` frame, for bounds by batch means.
+    `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -141,7 +141,7 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` frame: for each stack frame the share of stacks with it (with bounds), and with it on top."""
+    """Return the `frames` data frame: by event, the share of stacks that contain a frame, and that have it on top."""
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -162,7 +162,10 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event and name: its share of the weight, with 95 % bounds; `known` names always have one."""
+    """Yield a row for each event and name: the name's share of the event's weight, with 95 % bounds.
+
+    `names` returns the names that a stack counts for. A `known` name has a row even if no stack counts for it.
+    """
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
             continue
@@ -192,7 +195,7 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
-    """Return the `samples` frame of a file of timed stacks. Raises ReadError for a bad line other than the last."""
+    """Return the `samples` data frame of a file of timed stacks. Raises ReadError if a line but the last is bad."""
     lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     samples, weights = Counter[tuple[str, int, str]](), Counter[tuple[str, int, str]]()
@@ -222,14 +225,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """One event's weight in each batch of time, of all stacks (`whole`) and by stack, and the number of samples."""
+    """The weights of one event's stacks in successive batches of time."""
 
-    whole: Floats
-    by_stack: dict[str, Floats]
-    samples: float
+    whole: Floats  # of all stacks together, by batch
+    by_stack: dict[str, Floats]  # of each stack, by batch
+    samples: float  # the number of samples
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return for each name the weight per batch of its stacks; `names` returns the names of a list of frames."""
+        """Return by name the weight per batch of the stacks that count for it; `names` returns a stack's names."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):
@@ -237,7 +240,7 @@ class Batches:
         return parts
 
     def effective(self, part: Floats) -> float:
-        """Return the effective sample size for the share of `part` (its weight in each batch), at most `samples`.
+        """Return the effective sample size for the share of `part`, its weight in each batch; it is at most `samples`.
 
         The variance includes the covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
@@ -256,7 +259,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's batches from a `samples` frame; None if the samples span too little time or have no weight."""
+    """Return one event's batches from a `samples` data frame; None if it spans too little time or has no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batch_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
@@ -277,7 +280,7 @@ def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return a `samples` frame from the window's start on, summed to one row per event, stack and batch of time."""
+    """Return a `samples` data frame summed to one row per event, stack and batch, without rows before the window."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

@@ -1,7 +1,7 @@
 """Parser of load tools' console summaries, whose lines are described by patterns in load_tools.toml.
 
-A pattern names figures in angle brackets, and a name says how to read the text: counts as whole numbers, `…_ms`, `…_s`
-and rates as decimals, the rest as times with a unit. Lines that need more are read by a method of `Summary`.
+In a pattern, `<name>` stands for a figure. Its name says how to read the text: counts as whole numbers; `…_ms`, `…_s`
+and rates as decimals; other figures as times with a unit. A line that needs more code is read by a method of `Summary`.
 """
 
 import re
@@ -46,27 +46,27 @@ def group_of(match: re.Match[str]) -> str:
 
 
 def _time_us(name: str, text: str) -> float | None:
-    """Return a time in microseconds; the unit is that in the figure's name (`_ms`, `_s`), else that in the text."""
+    """Return a time in microseconds. The figure's name ends in its unit (`_ms`, `_s`), or the text has the unit."""
     scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
     return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
 @dataclass(slots=True)
 class Summary:
-    """A summary while its lines are read. `figures`: values by name; `rows`: us by level; `codes`: counts by status."""
+    """A console summary while its lines are read."""
 
     tool: str
     first_line: int
     last_line: int = 0
-    figures: dict[str, Any] = field(default_factory=dict)
-    rows: dict[float, float] = field(default_factory=dict)
-    codes: dict[int, int] = field(default_factory=dict)
+    figures: dict[str, Any] = field(default_factory=dict)  # by name
+    rows: dict[float, float] = field(default_factory=dict)  # latency (us) by level (0..1)
+    codes: dict[int, int] = field(default_factory=dict)  # number of responses by HTTP status
     failed: int = 0
     notes: list[str] = field(default_factory=list)
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Take the figures in a matched line, and `figures`, which the match implies; `within`: if in this section."""
+        """Take a matched line's figures, and the `figures` that the match implies; `within`: in this section only."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
@@ -94,19 +94,19 @@ class Summary:
                 self.figures[name] = int(text) if _is_count(name) else float(text)
 
     def time(self, name: str, time_us: float | None) -> None:
-        """Take a time by its name: a percentile, the mean, the standard deviation or the maximum."""
+        """Take a time under its name: a percentile, the mean, the standard deviation or the maximum."""
         if name in _TIMES:
             self.figures[_TIMES[name]] = time_us
         if time_us is not None and (level := level_of(name)) is not None:
             self.rows[level] = time_us
 
     def has(self, proof: str) -> bool:
-        """Return whether the summary has one of the figures in `proof` (`rows`: percentiles), any if it is empty."""
+        """Return whether the summary has a figure that `proof` names (`rows`: percentiles); any if `proof` is empty."""
         known = {*self.figures, *(["rows"] if self.rows else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
     def failure(self, match: re.Match[str]) -> None:
-        """Add a line's number of errors, but not ghz's (counted by status) or oha's requests in flight at the end."""
+        """Add a line's number of errors, except ghz's (counted by status) and oha's requests in flight at the end."""
         if self.figures.get("tool") != "ghz" and "aborted due to deadline" not in match[0]:
             self.failed += round(units.count(match[1]) or 0.0)  # autocannon rounds: `9k errors`
 
@@ -179,7 +179,7 @@ class Summary:
         self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
-        """Take Locust's percentiles of all requests, limited to the maximum, because Locust rounds percentiles only."""
+        """Take Locust's percentiles of all requests, capped at the maximum: only percentiles are rounded."""
         most_us = self.figures.get("max") or float("inf")
         for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
             self.time(level, min(float(value) * MS, most_us))
@@ -230,7 +230,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return ab's number of responses of another length if most of the bodies are missing; 0 if only lengths vary."""
+    """Return ab's number of responses of another length if that means missing bodies; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0
@@ -257,7 +257,7 @@ _ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.val
 
 
 def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
-    """Yield for each summary in a text the indices of its first and last line, and its report."""
+    """Yield (index of the first line, index of the last line, report) for each summary in a text."""
     summary: Summary | None = None
     begin = end = 0
     for index, line in enumerate(lines):

@@ -17,24 +17,20 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """Names of the columns in a tool's table with a row per request; an empty name if the tool has no such column.
-
-    `took` is in units of `unit_us`, `sent` in units of `sent_unit_s`. Rows with equal values of column `label` make an
-    output. Only rows that have `only[1]` in column `only[0]` count.
-    """
+    """The names of the columns in a tool's table with a row per request; empty if it has no such column."""
 
     tool: str
-    took: str
+    took: str  # the latency, in units of `unit_us`
     unit_us: float
     status: str = ""
-    sent: str = ""
+    sent: str = ""  # when the request was sent, in units of `sent_unit_s`
     sent_unit_s: float = 1.0
-    label: str = ""
+    label: str = ""  # rows with the same label make one output
     connections: str = ""
-    only: tuple[str, str] = ("", "")
+    only: tuple[str, str] = ("", "")  # a column and a value: rows with other values do not count
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield an output for each label, with percentiles that enough samples lie beyond. Cut rows are left out."""
+        """Yield an output for each label. Percentiles with too few samples beyond them, and cut rows, are left out."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:
@@ -72,13 +68,13 @@ AB = SampleTable("ab", "ttime", MS)  # `-g`: its clock has whole seconds, too co
 
 
 def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output in a file of ab's `-e`: milliseconds by percentile, without the number of requests."""
+    """Yield the output in a file that `ab -e` wrote: milliseconds by percentile, without the number of requests."""
     if known := percentiles(((row.get("Percentage served"), row.get("Time in ms")) for row in rows), MS):
         yield run_of("ab", known)
 
 
 def _locust(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output in row `Aggregated` of Locust's …_stats.csv, else in each row; the maximum caps percentiles."""
+    """Yield the output in row `Aggregated` of Locust's …_stats.csv; without that row, an output for every row."""
     by_name = list(rows)
     operations = [row for row in by_name if row.get("Name") == "Aggregated"] or by_name
     for row in operations:
@@ -117,7 +113,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs in a tool's table (columns in any order), None for other text. Raises csv.Error if damaged."""
+    """Return the outputs in a tool's table, whatever the order of columns, else None. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)
@@ -140,7 +136,7 @@ _XML_NAMES = {"ts": "timeStamp", "t": "elapsed", "lb": "label", "s": "success", 
 
 
 def read_jtl_xml(text: str) -> Iterator[ConsoleReport]:
-    """Return the outputs in JMeter's XML. Nested samples are left out, for the outer sample's time includes theirs."""
+    """Return the outputs in JMeter's XML. Nested samples are left out: the outer sample's time includes their time."""
     samples: list[Row] = []
     depth = 0
     for tag in _SAMPLE.finditer(text):

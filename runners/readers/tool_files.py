@@ -80,7 +80,7 @@ def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
 
 
 def read_log(path: Path) -> tuple[ConsoleReport, ...] | Problem:
-    """Return an output for each tag of an HdrHistogram log, from all the tag's intervals, or a Problem with the log."""
+    """Return an output for each tag of an HdrHistogram log, over all its intervals; a Problem if it can't be read."""
     from runners.readers.hdr_log import read_hdr_log  # it needs pandas, which most audits do not
 
     try:

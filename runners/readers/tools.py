@@ -14,56 +14,47 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """A tool's console summary: patterns of lines that may begin it, and of its lines; each is preceded by `before`.
+    """The patterns (see summary.py) by which a tool's console summary is read.
 
-    A line is a pattern (see summary.py), alone or paired with the figures that it implies (`within`: only in a section)
-    or with the name of a method of `Summary`. `repeated`: a line that begins a summary may recur within it, until the
-    figure `last` is read. `proof`: names of figures; every summary has at least one of them.
+    A line's pattern may have with it the figures that it implies (`within`: only in that section), or the name of the
+    method of `Summary` that reads the line.
     """
 
-    begins: tuple[str, ...]
+    begins: tuple[str, ...]  # patterns of lines that may begin a summary
+    #: the patterns of a summary's lines
     lines: tuple[str | tuple[str, str | dict[str, Any]], ...]
-    before: str = r"\s*"
-    repeated: bool = False
+    before: str = r"\s*"  # precedes every pattern
+    repeated: bool = False  # until the figure `last` is read, lines of `begins` do not begin another summary
     last: str = ""
-    proof: str = ""
+    proof: str = ""  # names of figures; every summary has at least one of them
 
 
 @dataclass(frozen=True, slots=True)
 class JsonSummary:
-    """A JSON object that a tool writes: the keys by which it is recognised, and the places of its figures.
+    """A JSON object that a tool writes. In a path, `/` separates the names of nested objects."""
 
-    `figures` are texts `name=path` or `name=path*scale+path*scale`; `/` separates the names in a path. Times without a
-    scale are in units of `unit_us`. `percentiles`: such texts, or the path of an object of percentiles or of a list of
-    objects with the two keys `listed`. `statuses` and `lost` (requests without a response): the path of a number or an
-    object of numbers; `prefix*` at its end takes names that begin so. `lost_apart`: no other count includes the lost.
-    """
-
-    keys: tuple[str, ...]
-    unit_us: float
-    figures: str
+    keys: tuple[str, ...]  # by which the object is recognised
+    unit_us: float  # the unit of times for which no scale is given, in microseconds
+    figures: str  # texts `name=path` or `name=path*scale+path*scale`
+    #: Texts as in `figures`, or the path of an object of percentiles, or of a list of objects.
     percentiles: str
-    listed: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()  # the keys of percentile and time in the objects of that list
+    #: The path of a number or of an object of numbers; `prefix*` at its end takes the names that begin so.
     statuses: str = ""
-    lost: str = ""
-    lost_apart: bool = False
+    lost: str = ""  # such a path, for requests without a response
+    lost_apart: bool = False  # no other count includes the lost requests
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A load tool. `closed_loop`: its connections wait for a response before they send again; None if it can do both.
+    """A load tool."""
 
-    `percentiles` is advice on how to get more percentiles, `reads` a command whose output file the lab can read,
-    `timeout_s` the tool's default time-out. `whole_ms`: the tool prints whole milliseconds. `mean_of_intervals`: its
-    rate is the mean of the rates in short intervals, not the number of requests divided by the duration.
-    """
-
-    percentiles: str
-    reads: str
-    closed_loop: bool | None = None
-    timeout_s: float | None = None
-    whole_ms: bool = False
-    mean_of_intervals: bool = False
+    percentiles: str  # advice on how to get more percentiles
+    reads: str  # a command whose output file the lab can read
+    closed_loop: bool | None = None  # whether a connection awaits each response; None if the tool has both modes
+    timeout_s: float | None = None  # the default time-out
+    whole_ms: bool = False  # the tool prints whole milliseconds
+    mean_of_intervals: bool = False  # its rate is the mean of short intervals' rates, not requests / duration
     console: Console | None = None
     json: tuple[JsonSummary, ...] = ()
 
@@ -83,7 +74,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of needed parts that an output lacks; a tool's file (`is_file`) needs no parts of a console."""
+    """Return the names of needed parts that an output lacks; in a tool's file (`is_file`), fewer parts are needed."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

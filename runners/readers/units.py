@@ -1,6 +1,6 @@
 """Readers of numbers with units as load tools print them: `635.00us`, `1.00m`, `25.44k`, `287.53MB`, `-nanus`, `inf`.
 
-Kilobytes are 1024 bytes. Every function returns None for any other text, NaN or infinity if a tool printed that.
+Kilobytes are 1024 bytes. Every function returns None for other text, and NaN or infinity where a tool printed it.
 """
 
 import math
@@ -18,7 +18,7 @@ _DECIMAL, _BINARY = ({prefix: step**power for power, prefix in enumerate(("", *"
 
 
 def number(text: str) -> float | None:
-    """Return a number without a unit; `-nan` is NaN. Text with an exponent or `_` gives None, for no tool prints it."""
+    """Return a number without a unit; `-nan` is NaN. No tool prints an exponent or `_`: such a text gives None."""
     if _BARE.match(text) is None:
         return None
     value = float(text)

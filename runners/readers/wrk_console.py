@@ -57,12 +57,12 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines are read. `fields`: the values read so far, by the names of ConsoleReport's fields."""
+    """One report while its lines are read."""
 
     first_line: int
     begun_by: str
     commands: tuple[CommandLine, ...]  # above the output; one of them printed it
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)  # the values so far, by the names of ConsoleReport's fields
     latencies: _Distribution = field(default_factory=_Distribution)
     uncorrected: _Distribution = field(default_factory=_Distribution)
     in_uncorrected: bool = False
@@ -79,13 +79,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The command above the output with the lowest rate that allows the achieved rate; the nearest if none does."""
+        """The command above whose rate is the lowest that allows the achieved rate; without one, the nearest one."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output, because this output already has that part or a later part."""
+        """Return whether a line begins another output because this one already has that part or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -109,7 +109,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Add an unknown line to `pending`; return False once there are so many that the output must have ended."""
+        """Add an unknown line to `pending`; return False if there are so many that the output must have ended."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
@@ -234,7 +234,7 @@ def find_reports(text: str) -> list[ConsoleReport]:
 
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
-    """Return every output in lines, each given with its number, in order."""
+    """Return every output in numbered lines, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())

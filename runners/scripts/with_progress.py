@@ -24,7 +24,6 @@ def entries(folder: str) -> int:
 
 
 def main() -> int:
-    """Run the command; return its exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--growing")
     parser.add_argument("--of", type=int, default=0)

@@ -1,4 +1,4 @@
-"""A server that a `target.yaml` describes: start it or find it running, wait, stop it, check out a revision of it."""
+"""A server that a `target.yaml` describes: start it or use a running one, wait, stop it, check out a revision of it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _END_S = 0.2
 
 
 class RunningTarget:
-    """A server of a target.yaml, ready when the object was made. `child` None: the lab neither started nor stops it."""
+    """A server of a target.yaml, ready once the object exists."""
 
-    child: Child | None = None
+    child: Child | None = None  # None: the lab neither started nor stops it
     cpus: tuple[int, ...] | None = None
 
     def __init__(self, file: TargetFile, folder: Path, name: str, engine: str) -> None:
@@ -79,7 +79,7 @@ class RunningTarget:
         return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop the server and all that it started, unless the lab found it running. May be called twice."""
+        """Stop the server and all that it started, unless it ran before. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
@@ -93,9 +93,9 @@ def launch(
     engine: str = EXTERNAL,
     listen: str = LOOPBACK,
 ) -> RunningTarget:
-    """Start a target on an empty data folder, or find it running, and wait until it is ready.
+    """Start a target on an empty data folder, or use one that runs already, and wait until it is ready.
 
-    `cpus`: its cores unless the description names some. Raises PlanError, and ServerError if it does not get ready.
+    `cpus`: its cores unless the description names some. Raises PlanError, or ServerError if it does not get ready.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -139,7 +139,7 @@ def _run_to_end(
     where: str, command: Sequence[str], file: TargetFile, log: Path,
     environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
 ) -> None:  # fmt: skip
-    """Run a command in the target's directory. Raises PlanError if it fails; the error's text begins with `where`."""
+    """Run a command in the target's directory. Raises PlanError if it fails, with a text that begins with `where`."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
@@ -158,7 +158,7 @@ def _run_to_end(
 
 
 def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError if it is not below the target's directory, or holds the description."""
+    """Empty the data folder. Raises PlanError if it is not in the target's directory, or contains the description."""
     if file.data is None:
         return
     data = file.data.resolve()
@@ -234,7 +234,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    It has the present description, so that both revisions are started and loaded alike. Raises PlanError on failure.
+    It has the present description, so that both revisions start and are loaded alike. Raises PlanError on failure.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))

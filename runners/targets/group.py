@@ -15,10 +15,10 @@ from runners.targets.lab_server import RunningServer
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load, by name. Log, exit code and death are those of the first server that has died."""
+    """Servers that share a load. Its log, exit code and death are taken from the first server that has died."""
 
     subject: str
-    members: Mapping[str, Target]
+    members: Mapping[str, Target]  # by name
     url: str = ""  # the servers of a group are loaded by their own URLs
     data: Path | None = None
 

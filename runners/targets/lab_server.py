@@ -1,4 +1,4 @@
-"""A key-value server of the lab's own, or a cluster of such servers in processes: start it, check a fill, stop it."""
+"""A key-value server of the lab's own, or a cluster of them in processes: start it, check a fill, stop it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CHECKED_KEYS, FILL_TIMEOUT_S = 50, 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """The options of a server to start. `cpus` None: it is not pinned; `selectors` 0: the server's default number."""
+    """The options of a server to start."""
 
     java: Path
     class_path: Path
@@ -50,9 +50,9 @@ class ServerSpec:
     folder: Path
     data: Path
     heap_mb: int = 128
-    selectors: int = 0
+    selectors: int = 0  # 0: the server's default
     port: int = 0
-    cpus: tuple[int, ...] | None = None
+    cpus: tuple[int, ...] | None = None  # None: not pinned
     main_class: str = MAIN
     server_flags: tuple[str, ...] = ()
     more_jvm_flags: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class ServerSpec:
 
 
 class RunningServer:
-    """A server of the lab, ready when the object is made. `ready`: its first line of output, parsed from JSON."""
+    """A server of the lab, ready once the object exists. `ready` is its first line of output, parsed from JSON."""
 
     def __init__(self, spec: ServerSpec, child: Child, ready: dict[str, Any]) -> None:
         self.spec, self.child, self.ready = spec, child, ready
@@ -187,7 +187,7 @@ class RunningNodes(RunningServer):
         shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
-        """Start a node that ended (not the first) again, on its port and data. Raises ServerError if that fails."""
+        """Restart a node that has ended, but not the first, on its port and data. Raises ServerError if that fails."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")
@@ -202,7 +202,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, with folders of its own below those of `spec`; if one does not start, stop all."""
+    """Start a node on each port, in subfolders of the folders in `spec`; if one does not start, stop all."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
     secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests
@@ -223,7 +223,7 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
 
 
 def check_filled(url: str, engine: str, keys: int) -> None:
-    """Raise MeasureError if one of the ids 1, `keys` and about 50 between these is not in the store."""
+    """Raise MeasureError if the store lacks one of the ids 1, `keys` and about 50 between them."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:

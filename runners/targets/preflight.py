@@ -19,7 +19,7 @@ QUESTION_S = 2.0
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if a described variable, file, program or core is absent; ServerError for a busy or dead port."""
+    """Raise PlanError if something that a description names is absent, ServerError for a busy or dead port."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
@@ -59,7 +59,7 @@ def require_free(file: TargetFile) -> None:
 
 
 def resolved(values: Mapping[str, str | FromEnvironment]) -> dict[str, str]:
-    """Return values with the lab's environment filled in. Raises PlanError if a variable is unset or unprintable."""
+    """Return values with environment variables filled in. Raises PlanError if a variable is unset or unprintable."""
     texts = {}
     for name, value in values.items():
         if isinstance(value, FromEnvironment):

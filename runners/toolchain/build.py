@@ -72,7 +72,7 @@ def lab_source_hash(package: Path = tools.PACKAGE) -> str:
 
 
 def present_loadgen_sources() -> str:
-    """Return the hash of the crate's present sources, with the name of cargo's profile unless that is `release`."""
+    """Return the `source_hash` of the generator's crate, with the name of cargo's profile unless that is `release`."""
     return source_hash(tools.LOADGEN_CRATE) + ("" if tools.CARGO_PROFILE == "release" else f"-{tools.CARGO_PROFILE}")
 
 
@@ -94,7 +94,7 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`; tell `say` at times how far it is. Raises ToolError if the build fails."""
+    """Run a build with its output in `log`, and report its progress by `say`. Raises ToolError if the build fails."""
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")
@@ -115,7 +115,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return how far Maven is, from its output so far: the number of the present module and of fetched files."""
+    """Return in words how far Maven is, from its output so far: the present module, and how many files are fetched."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -125,7 +125,7 @@ def maven_stage(printed: str) -> str:
 
 
 def cargo_stage(lock: Path, printed: str) -> str:
-    """Return how far cargo is, from its output so far and from the number of crates in its lock file."""
+    """Return in words how far cargo is, from its output so far and the number of crates in its lock file."""
     crates = lock.read_text(encoding="utf-8").count("[[package]]") if lock.exists() else 0
     compiled = len(re.findall(r"^ *Compiling ", printed, re.MULTILINE))
     if not compiled:
@@ -150,7 +150,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Make products by a tool, unless they exist and the file `stamp` holds `wanted`. Raises ToolError on failure."""
+    """Make products with a tool, unless they exist and the file `stamp` reads `wanted`. Raises ToolError on failure."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -186,7 +186,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return the folder of async-profiler's jars, from the servers' build or filled by Maven. Raises ToolError."""
+    """Return a folder with async-profiler's jars, from the servers' build or filled by Maven. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -207,7 +207,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Return truepace's path: named by LAB_TRUEPACE, installed, or built here if necessary. Raises ToolError."""
+    """Return truepace's path: by LAB_TRUEPACE, as installed, or built here if necessary. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -227,7 +227,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
     """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError if the build fails.
 
-    `source`: a copy of the commit's files, a clone of the repository, or the URL of a clone.
+    `source`: the path of a copy of its files, or the path or URL of a clone; None: its public repository.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):
@@ -273,18 +273,14 @@ def _fetch_wrk2(source: str, tree: Path, log: Path, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """The tools of one run; None for a tool that was not found or is not needed.
+    """The tools of one run; None for a tool that is absent or not needed."""
 
-    `server_sources`: the hash of the sources of the lab's servers; empty for a run on other servers. Such a run has
-    `java` only if a JVM may be profiled. `reference`: the crate's reference clients and its server that does nothing.
-    """
-
-    java: tools.Jdk | None
-    server_sources: str
+    java: tools.Jdk | None  # in a run on other servers, only if a JVM may be profiled
+    server_sources: str  # the hash of the lab's servers' sources; empty in a run on other servers
     truepace: tools.Tool
     wrk2: tools.Tool | None = None
     wrk: tools.Tool | None = None
-    reference: tools.Tool | None = None
+    reference: tools.Tool | None = None  # the crate's reference clients, and its do-nothing server
     profiler_jars: Path | None = None
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
@@ -320,8 +316,8 @@ def prepare(
 ) -> Workshop:
     """Find and build the tools. Raises ToolError if a JDK or generator that the run needs is absent.
 
-    Without `own_servers`, no JDK is needed if the crate's server that does nothing can take the place of `noop`. With
-    `profiled` the profiler is then prepared for a target's JVM, if there is a JDK.
+    `own_servers`: the run needs the lab's servers, and so a JDK. Without them, it needs a JDK only if the crate's
+    server that does nothing is absent. `profiled`: prepare the profiler for a target's JVM too, if there is a JDK.
     """
     jdk = tools.require_jdk() if own_servers else None
     wrk2 = tools.find_wrk2()

@@ -34,7 +34,7 @@ _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Return the generator's path: the one in LAB_TRUEPACE, in the checkout, installed with the package, on PATH."""
+    """Return the generator's path: from LAB_TRUEPACE, else the checkout, else the installed package, else PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -100,7 +100,7 @@ def _candidate_homes() -> Iterator[Path]:
 
 
 def find_jdks() -> list[Jdk]:
-    """Return every JDK on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), once each."""
+    """Return the JDKs on this machine (JAVA_HOME, PATH, the usual folders, SDKMAN), without duplicates."""
     jdks = []
     for home in dict.fromkeys(home.resolve() for home in _candidate_homes()):
         with contextlib.suppress(OSError):

@@ -37,7 +37,7 @@ _LARGEST = 16_384
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Keep small files of the kernel open; yield a function that returns a path's text now, None without a file."""
+    """Yield a function that returns a small kernel file's present text, None without the file; it keeps files open."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
@@ -83,11 +83,11 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class _Other:
-    """A process outside of the load: its CPU time at the first and the last reading; its name, once that is needed."""
+    """A process outside of the load."""
 
-    first_ns: int
-    last_ns: int
-    name: str = ""
+    first_ns: int  # CPU time at the first reading
+    last_ns: int  # CPU time at the last reading
+    name: str = ""  # set once it is needed
 
 
 def _name(pid: int) -> str:
@@ -114,7 +114,7 @@ def run_when_idle() -> None:
 
 
 class BackgroundClock:
-    """The CPU time of a server's background threads by role; an ended thread keeps the time of its last reading."""
+    """The CPU time of a server's background threads, by role; an ended thread keeps the time of its last reading."""
 
     def __init__(self, roots: Collection[int]) -> None:
         self._roots = tuple(roots)
@@ -146,7 +146,7 @@ class BackgroundClock:
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
     """Yield a function that hands `work` to a thread which runs only when a core idles.
 
-    If the thread has not begun by the next call, the caller does the work. Its error is raised after the body.
+    If the thread has not begun by the next call, the caller does the work. An error in it is raised after the body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -175,7 +175,7 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
 
 
 class Activity:
-    """A context that samples activity into the file `path`; if the kernel has no such counters, it writes nothing."""
+    """A context manager that samples activity into the file `path`, or nothing if the kernel lacks the counters."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
@@ -189,7 +189,7 @@ class Activity:
         self._others: dict[int, _Other] = {}
 
     def __enter__(self) -> Activity:
-        """Take the first sample at once, as readers subtract it; then start the thread, whose samples may come late."""
+        """Take the first sample at once, since readers need it as the baseline; then start the sampling thread."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
@@ -246,7 +246,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, also ended ones."""
+        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, ended ones too."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -292,7 +292,7 @@ class Activity:
         out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Return for how long (us) some task waited for `resource`, the disk or memory; page faults count as memory."""
+        """Return for how long (us) tasks have waited for `resource`, `io` or `memory`; page faults count as memory."""
         some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
@@ -314,7 +314,7 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @contextlib.contextmanager
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
-    """Let the stall witness watch cores, by default all usable ones, while the body runs; yield a list for its record.
+    """While the body runs, let the stall witness watch cores, by default all usable ones; yield a list for its record.
 
     After the body, `file` is complete and the list holds the record; its `note` says why the witness could not run.
     """

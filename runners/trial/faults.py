@@ -28,7 +28,7 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """Faults that a thread causes at planned times of a load, or an observation; this base class does nothing."""
+    """Faults that a thread causes at planned times of a load, or an observation of it. This base class does nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
@@ -139,7 +139,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT one key `count` times on one connection; return, per response, its number and its head's bytes and fields."""
+    """PUT a key `count` times on one connection; return for each response: number, bytes and fields of its head."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
@@ -193,7 +193,7 @@ def timer_hz() -> int | None:
 
 
 class TcpWatch(Happening):
-    """The increments of this machine's TCP counters during a closed loop."""
+    """An observation: by how much this machine's TCP counters grow during a closed loop."""
 
     _before: dict[str, int] | None = None
 

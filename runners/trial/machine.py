@@ -44,7 +44,7 @@ def _number(path: str) -> int | None:
 
 
 def facts() -> dict[str, Any]:
-    """Return facts about this machine (None: unknown), and its cores' busy and stolen share while the lab idles."""
+    """Return facts about this machine (None: unknown), and the share of its cores that is busy and stolen now."""
     library, library_version = platform.libc_ver()
     governors = {_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     hypervisor = None
@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return the server's cores and the generator's, which differ; (None, None) if there is one core or no taskset."""
+    """Return the server's cores and the generator's, which differ; (None, None) for a lone core or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
@@ -94,12 +94,12 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`. `found` None: it is not on this machine; `fatal`: then the lab can't measure."""
+    """One line of `lab doctor`."""
 
     name: str
-    found: str | None
+    found: str | None  # None: it is not on this machine
     remedy: str = ""
-    fatal: bool = False
+    fatal: bool = False  # without it, the lab can't measure
     warning: bool = False
 
     def line(self) -> str:
@@ -151,7 +151,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _transport() -> Iterator[Finding]:
-    """Yield findings on one-nio's transport and the profiler's engine, for which it starts a server if one is built."""
+    """Yield findings on one-nio's transport and the profiler's engine; starts a server for it, if one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return

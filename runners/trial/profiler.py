@@ -48,12 +48,12 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """A recording's events, its length, and its sampling intervals: ns of CPU time, and allocated bytes, per sample."""
+    """What a recording samples, and how often."""
 
     events: tuple[str, ...]
-    cpu_interval_ns: int
-    alloc_interval_bytes: int
-    length_s: float = 1.0
+    cpu_interval_ns: int  # CPU time per sample
+    alloc_interval_bytes: int  # allocated bytes per sample
+    length_s: float = 1.0  # of the recording
 
     @classmethod
     def for_load(
@@ -78,11 +78,11 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """async-profiler in the JVM `pid` (0: in none yet); `jars` holds async-profiler.jar and jfr-converter.jar."""
+    """async-profiler in a JVM."""
 
     jdk: Jdk
-    jars: Path
-    pid: int = 0
+    jars: Path  # the folder of async-profiler.jar and jfr-converter.jar
+    pid: int = 0  # of the JVM; 0: none yet
 
     def _agent(self, options: str) -> str:
         library = self.jars / "libasyncProfiler.so"
@@ -145,7 +145,7 @@ class Profiler:
         return classes
 
     def _read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
-        """Return what the recording says of the profiler: engine, version, settings; and the samples of each event."""
+        """Return the profiler's engine, version and settings as recorded, and the number of samples of each event."""
         jfr = str(self.jdk.tool("jfr"))
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
         with ThreadPoolExecutor(max_workers=len(commands)) as pool:

@@ -163,7 +163,7 @@ class PySpySampler(_ProgramSampler):
 
 @dataclass(slots=True)
 class PprofSampler:
-    """Requests from `url`, while the load runs, the CPU profile that a Go server makes of itself."""
+    """The CPU profile that a Go server makes of itself, requested from `url` while the load runs."""
 
     url: str
     _asking: threading.Thread | None = None
@@ -219,7 +219,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return frames (root first) as one collapsed stack; replace characters that separate frames or begin markup."""
+    """Return frames (root first) as one collapsed stack, without characters that separate frames or begin markup."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or _UNNAMED for name in plain)
 
@@ -233,7 +233,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
 
 
 def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the sampled stacks with their counts as the collapsed stacks of CPU time; return the profile's record."""
+    """Write the sampled stacks with their counts as collapsed stacks of CPU time; return the profile's record."""
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

@@ -32,18 +32,18 @@ _ENDING_S = 1.0  # time for a server's process to end after its port is closed
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instrument:
-    """The programs that send and observe a load. `cpus`: the generator's cores; None if the generator is not pinned."""
+    """The programs that send and observe a load."""
 
     generator: Generator
     profiler: Profiler | None
-    cpus: tuple[int, ...] | None = None
+    cpus: tuple[int, ...] | None = None  # the generator's cores; None: not pinned
     recorder: Recorder | None = None
     send: Sender = run_load
 
 
 @contextlib.contextmanager
 def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy the part of each log that is written while the body runs into a file; `sources`: the files by log."""
+    """Copy into files what is added to logs while the body runs; `sources`: the file to write, by log."""
     offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
     yield
     for source, target in sources.items():
@@ -54,7 +54,7 @@ def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """Counters of one of the servers that share a load, read before and after the load."""
+    """Counters of one of the servers that share a load, as differences between before and after the load."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -62,11 +62,11 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return CPU seconds of the server, and of its background threads by role. Call it often, for threads end."""
+        """Return CPU seconds of the server, and by role of its background threads. Call it often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """Return the server's record: counters as differences since the beginning, memory and disk sizes as now."""
+        """Return the server's record: counters since the beginning, and the present memory and disk sizes."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -201,7 +201,7 @@ def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | No
 
 
 class _Profiling:
-    """A context that profiles the server. `events`: what is recorded (`cpu` alone if no JVM); `note`: why it failed."""
+    """A context manager that profiles the server. `events`: what is recorded; `note`: why the profiler failed."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
         self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
@@ -223,7 +223,7 @@ class _Profiling:
             self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Return the profile's record. If the profile can't be read, raise MeasureError for a JVM, else set `note`."""
+        """Return the profile's record. If it can't be read, raise MeasureError for a JVM, else set `note`."""
         try:
             if self._sampler and self._profile:
                 return self._sampler.convert(self._profile, self._folder, window_ms)
@@ -252,7 +252,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured; `why`: the server had ended, or another had its place."""
+    """Return the record of a trial that was not measured; `why`: its server had ended, or another was in its place."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

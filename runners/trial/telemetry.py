@@ -73,7 +73,7 @@ def process_status(pid: int) -> ProcessStatus:
 
 
 def processes(pids: Collection[int]) -> ProcessStatus:
-    """Return memory and disk traffic, summed over processes; None for a value that the kernel gives for none."""
+    """Return memory and disk traffic, summed over processes; None for a value that no process has."""
     statuses, sums = [process_status(pid) for pid in pids], dict[str, int]()
     for name in ProcessStatus.__struct_fields__:
         if values := [value for status in statuses if (value := getattr(status, name)) is not None]:
@@ -82,7 +82,7 @@ def processes(pids: Collection[int]) -> ProcessStatus:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return the bytes that a folder's files use on the disk, in whole pages, without room reserved beyond them."""
+    """Return the disk space (bytes) of a folder's files, in whole pages, without space reserved beyond their ends."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -93,7 +93,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes have stopped writing; return after how many seconds, None after `bound_s`."""
+    """Wait until the server's processes have stopped writing; return the seconds that took, None after `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

@@ -1,4 +1,4 @@
-"""Rules SUM and DOC003: figures of one output that contradict each other, and outputs that are given twice."""
+"""Rules SUM and DOC003: figures of one output that contradict one another, and outputs that are given twice."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -101,9 +101,10 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
-    """Return the least and greatest mean (us) that percentiles (level 0..1, us) and the maximum, if known, allow.
+    """Return the least and the greatest mean (us) that the given percentiles allow.
 
-    Responses between two percentiles took at least the time at the lower and at most the time at the upper percentile.
+    `rows` are pairs of a level (0..1) and a latency (us). A response between two percentiles took at least the time at
+    the lower and at most the time at the upper one. Without a maximum, the greatest mean is infinite.
     """
     least = most = level = below = 0.0
     for next_level, value in sorted(rows):
@@ -126,7 +127,10 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1). A row with a finite inverse is below 1, if printed as 1."""
+    """Return whether a spectrum's row is at a level (0..1).
+
+    A row may print the level 1 by rounding. If its inverse, 1 / (1 - level), is finite, its level is below 1.
+    """
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
@@ -137,7 +141,7 @@ def _apart(value_us: float, other_us: float) -> bool:
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Return whether a listed value may be the sample next to the spectrum's row at the same percentile.
+    """Return whether the value printed at a level may be the sample before or after that in the spectrum's row there.
 
     Floating point can raise a whole rank by one: 0.9 of 150 is 135, but the row counts 136. The sample then lies
     between that row and the one before.
@@ -171,7 +175,10 @@ def _missing_from_histogram(output: Output) -> Iterator[Seen]:
 
 @rule("SUM004")
 def _invented_samples(output: Output) -> Iterator[Seen]:
-    """Yield closed loops with a rate above connections / mean latency (J. D. C. Little, 1961, Oper. Res. 9)."""
+    """Yield a finding if wrk's mean latency is too long for the rate that its connections achieved.
+
+    In a closed loop, rate = connections / mean latency (J. D. C. Little, 1961, Oper. Res. 9).
+    """
     rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
     if output.tool != WRK or not mean or not rate or not connections:
         return
@@ -202,7 +209,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """Yield outputs with the percentiles of an output of another load, and outputs that repeat one further above."""
+    """Yield outputs with the percentiles of an output of another load, and outputs that repeat an earlier one."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:

@@ -1,4 +1,4 @@
-"""Rules RUN and SMP: how the generator was run, what it reported of its own run, how many samples its figures have."""
+"""Rules RUN and SMP: how the generator was run, what it printed on its own run, how many samples its figures have."""
 
 import math
 import re
@@ -70,7 +70,7 @@ def _diagnostics(output: Output) -> Iterator[Seen]:
 
 
 def left_out_by_warm_up(output: Output) -> float | None:
-    """Return the number of requests that wrk2's warm-up, at the run's rate, keeps out of the histogram."""
+    """Return the number of requests that wrk2's warm-up keeps out of the histogram, if they came at the run's rate."""
     rate = figures.achieved_rps(output) or output.offered_rps
     return rate * figures.warm_up_s(output) if rate else None
 

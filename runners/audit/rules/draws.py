@@ -1,7 +1,8 @@
-"""Rules ERR002 and ERR003: error counts that a script's unseeded random numbers give, whatever the server does.
+"""Rules ERR002 and ERR003: error counts that a script's unseeded random numbers cause, whatever the server does.
 
-LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) draws one fixed sequence unless it is seeded.
-Lanes (parts of it) are drawn at once; a matrix gives first states (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
+LuaJIT's `math.random` (P. L'Ecuyer, 1999, Mathematics of Computation 68) gives the same sequence in every unseeded run.
+Here the sequence is cut into lanes of equal length, which are computed at once. A matrix power gives the first state of
+each lane (H. Haramoto et al., 2008, INFORMS J. Comput. 20).
 """
 
 import math
@@ -31,7 +32,7 @@ _MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0
 
 
 def _step(states: Words, k: int, q: int, s: int) -> Words:
-    """Return the next states of one component of LuaJIT's random number generator, for an array of states."""
+    """Return the next states of one component of LuaJIT's random number generator; k, q, s are its parameters."""
     kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
     return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
@@ -49,7 +50,7 @@ def _first_states() -> Iterator[Words]:
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """Return matrix times vector over GF(2), for each of `vectors`; `matrix` has the images of the 64 unit vectors."""
+    """Return matrix times vector over GF(2) for all `vectors`. `matrix` has the images of the 64 unit vectors."""
     result = np.zeros_like(vectors)
     for bit in range(64):
         result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
@@ -57,7 +58,7 @@ def _apply(matrix: Words, vectors: Words) -> Words:
 
 
 def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
-    """Return the state of one component at the start of each of `count` lanes; `first` is the first lane's."""
+    """Return the states of one component at the start of `count` lanes, whose first lane starts in `first`."""
     lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
     for _ in range(_JUMP_BITS):
         jump = _apply(jump, jump)
@@ -104,17 +105,17 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Absent keys (in words) that explain an error count, the `chance` to draw one, and of a match by `accident`."""
+    """A set of absent keys that explains an output's error count: a read of an absent key is an error."""
 
-    absent: str
-    chance: float
-    expected: float
+    absent: str  # the absent keys, in words
+    chance: float  # probability that a draw is an absent key
+    expected: float  # number of errors, and its standard deviation
     stdev: float
-    accident: float
+    accident: float  # probability that a wrong guess of the keys matches by chance
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield candidates for the absent keys: (description, a point in the key range as a share, whether below it)."""
+    """Yield guesses of the absent keys: (words, a share of the key range, whether the keys below it are absent)."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -125,7 +126,10 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the absent keys that explain `errors` in `requests` draws, or None. `ranges`: known numbers of keys."""
+    """Return the absent keys that explain `errors` in `requests` draws, or None.
+
+    `ranges`: the numbers of keys that the script draws from; () if unknown.
+    """
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
     parts = [requests // threads + (index < requests % threads) for index in range(threads)]
@@ -173,7 +177,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return each N of a `math.random(1, N)` in an output's script; () if it sets a seed, None without a script."""
+    """Return the `N` of every `math.random(1, N)` in an output's script; () if it sets a seed, None without script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -190,7 +194,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for each drawn key the index of its first write; a write draws two numbers, a key and then a value."""
+    """Return for each drawn key the index of its first write. A write draws two numbers: a key, then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -201,7 +205,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return the number of writes per thread after which `errors` of `requests` random reads miss; None without one."""
+    """Return after how many writes per thread `errors` of `requests` random reads miss; None if no number fits."""
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
@@ -213,7 +217,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Yield GETs' error counts that follow if each PUT draws two random numbers (key and value) and each GET one."""
+    """Yield read loads whose error count follows if a PUT draws two random numbers (key, value) and a GET one."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output

@@ -28,16 +28,15 @@ TIMER_US = (700.0, 1_600.0)  # range of widths that a millisecond tick gives, wi
 
 @dataclass(frozen=True, slots=True)
 class TimerFit:
-    """A straight line through latency by percentile, up to p90; uniformly distributed latencies lie on such a line.
+    """The straight line that fits latency by percentile, up to p90. On such a line lie uniformly distributed latencies.
 
-    `width_us`: the line's slope, the width of that distribution. `deviation`: the largest distance from the line as a
-    share of the width (Kolmogorov distance); no p-value, since with millions of samples any difference is significant.
+    There is no p-value: with millions of samples any difference is significant.
     """
 
-    width_us: float
+    width_us: float  # the line's slope: the width of the uniform distribution
     start_us: float
     r_squared: float
-    deviation: float
+    deviation: float  # the largest distance from the line / width (Kolmogorov distance)
     rows: int
 
     @property
@@ -54,7 +53,7 @@ class TimerFit:
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for under 3 points."""
+    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for fewer than 3."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
@@ -78,7 +77,7 @@ PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
 
 
 def timer_line(output: Output) -> TimerFit | None:
-    """Return the line through an output's latencies up to p90 if a timer of 1 ms explains that line, else None."""
+    """Return the line through an output's latencies up to p90 if a 1 ms timer explains it, else None."""
     rows = output.report.latencies.spectrum
     line = straight_line([row.percentile for row in rows], [row.value_ms * 1000 for row in rows])
     if line is not None:
