@@ -1,6 +1,6 @@
 """Clusters: which node owns a key, how many requests a node passes on, how long threads wait for a lock.
 
-Rendezvous hashing gives the owner of a key, as in WeightedPlacement.java but for many keys at once. Its hash function is
+Rendezvous hashing gives the owner of a key, as in WeightedPlacement.java for many keys at once. The hash function is
 MurmurHash3_x86_32 (A. Appleby, 2010, public domain) or the old Objects.hash, which ranks nodes alike for most keys.
 """
 
