@@ -1,6 +1,6 @@
 """Clusters: which node owns a key, how many requests a node passes on, how long threads wait for a lock.
 
-Rendezvous hashing gives the owner of a key, as in WeightedPlacement.java for many keys at once. The hash function is
+Rendezvous hashing gives the owner of a key, as in WeightedPlacement.java, here for many keys at once. The hash is
 MurmurHash3_x86_32 (A. Appleby, 2010, public domain) or the old Objects.hash, which ranks nodes alike for most keys.
 """
 
@@ -93,7 +93,7 @@ class Waited:
     step: Step
     all_s: float  # for all locks
     client_s: float  # for the HTTP client's lock
-    share: Bounded | None  # of `client_s` in `all_s`; None if no thread waited for that lock
+    share: Bounded | None  # `client_s` as a share of `all_s`; None if no thread waited for that lock
 
 
 def _waited(step: Step, length_s: float) -> Waited:
@@ -148,7 +148,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the numbers 0 to `ids` - 1 as arrays of ASCII digits, a row per number. An array has one number length."""
+    """Return the numbers 0 to `ids` - 1 as ASCII digits, a row per number; rows of one array have as many digits."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -188,7 +188,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes? No if one node owns more than half of the keys."""
+    """Answer: did the old hash spread the keys over the nodes? No if one node owns more than half, else yes."""
     loads = clusters(results.run)
     if not loads:
         return None

@@ -86,7 +86,7 @@ def fails(results: "Results", subject: str) -> Answer | None:
 
 
 def shared_response(results: "Results") -> Answer | None:
-    """Answer: can one response object be shared by all requests? No if the HTTP head grows with each response."""
+    """Answer: can all requests share one response object? No if the HTTP head grows with the responses, else yes."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:

@@ -134,7 +134,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two searched knees, or None. A knee known only by a bound makes one end 0 or infinite."""
+    """Return the knee of `of` divided by the knee of `against`, or None. One end is open if a knee has only a bound."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:

@@ -113,7 +113,7 @@ def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
-    """Return FAILED if the whole interval of a change is beyond the limit, PASSED if all is within, or INCONCLUSIVE."""
+    """Return FAILED if a change's whole interval is beyond the limit, PASSED if it is within, else INCONCLUSIVE."""
     side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE

@@ -178,7 +178,7 @@ def one_write(results: "Results") -> Answer | None:
 
 
 def errors_are_the_scripts(results: "Results") -> Answer | None:
-    """Answer: do the 404 responses say anything of the server? No if the script's random numbers make as many."""
+    """Answer: do the 404s say anything of the server? No if the script asked for as many absent keys."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None

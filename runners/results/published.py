@@ -80,7 +80,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make the published median? No if the output's percentiles show a timer of 1 ms."""
+    """Answer: did the server make the published median? No if its output shows a timer of 1 ms, else None."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -122,7 +122,7 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: did the server make the published medians? No if two exceed TICK_US and all of this run's are lower."""
+    """Answer: did the server make the published medians? No if they exceed TICK_US and this run's, else None."""
     published_us = [
         median_us
         for _, output in outputs_named(names)
@@ -142,7 +142,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make the published errors? No if exactly one number of absent keys explains them."""
+    """Answer: did the server make the published errors? No if one number of absent keys explains them, else None."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -192,7 +192,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server make the published errors? No if the share of errors is the same at every rate."""
+    """Answer: did the server make the published errors? No if their share is the same at every rate, else None."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -210,7 +210,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: did the server make the latencies at the highest published rates? No if it did not keep these rates."""
+    """Answer: did the server make the latencies at the highest rates? No if it missed any of these rates, else None."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were the percentiles measured at their published rate? No if the folder's index states another one."""
+    """Answer: were percentiles measured at their published rate? No if the folder's index states another, else None."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

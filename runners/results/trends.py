@@ -91,7 +91,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return, by run, whether its sentinel was in the usual range; None if too few runs are earlier."""
+    """Return, by run, whether its sentinel was in the usual range of earlier ones; None if these are too few."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
