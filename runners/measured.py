@@ -34,7 +34,7 @@ class Measured:
     """The data of one block of trials. As the last line of a notebook's cell it shows its figures and a small table.
 
     The first column of every frame is `load`, the name of the load's folder (`put-lsm`). Latencies are in microseconds.
-    Times are in seconds from the start of the recorded window, and shares are from 0 to 1.
+    Times are in seconds from the start of the recorded window (after the warm-up), and shares are from 0 to 1.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Measured:
         """Return each profiled `load`'s stack frames, widest first. `event` is cpu, alloc (bytes) or lock (wait time).
 
         `self` is the share of the profile with `frame` on top of the stack, and `total` is the share with it anywhere
-        on the stack. `category` is the most frequent of these stacks. Raises PlanError if no load has such a profile.
+        on the stack. `category` is the main category of these stacks. Raises PlanError without such a profile.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
@@ -219,7 +219,7 @@ class Plot:
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare the first profiles of this block and of any run's block `with_`. Raises PlanError without both."""
+        """Compare the first profiles of this block and of `with_`, from any run. Raises PlanError if one has none."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
