@@ -45,7 +45,7 @@ _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
 @dataclass(slots=True)
 class Node:
-    """A path of calls in a tree of calls, with the calls below it as `children`."""
+    """A path of calls in the tree that a flame graph draws, with the calls below it as `children`."""
 
     name: str  # of the path's last frame
     share: float = 0.0  # of the profile's samples that are on this path

@@ -75,7 +75,7 @@ def _in_readme(page: Document) -> str | None:
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
     """Write figures as SVG and PNG, and flame graphs as SVG; remove the figures of an earlier report.
 
-    An archive gives `kept`, the anchors of the only figures to write. Then README.md's figure alone is a PNG too.
+    If an archive gives `kept` (anchors), only these figures are written, and only README.md's figure as PNG too.
     """
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
