@@ -1,8 +1,8 @@
-"""Assemble the documentation site: the project's Markdown at its own paths, and reference pages made from the code.
+"""Assemble the documentation site from the project's Markdown files and from reference pages made from the code.
 
     python -m runners.documentation FOLDER   # FOLDER/mkdocs.yml and FOLDER/pages, for `mkdocs build --strict`
 
-The pages are those that runners/docs/mkdocs.yml lists.
+The file runners/docs/mkdocs.yml lists the pages of the site.
 """
 
 import posixpath
@@ -35,7 +35,7 @@ LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
 
 def navigation(entries: Iterable[Any]) -> Iterator[Any]:
-    """Yield the entries of a navigation; a glob pattern that matches files is replaced by their sorted paths."""
+    """Yield a navigation's entries, with the sorted paths of the matching files in place of a glob pattern."""
     for entry in entries:
         if isinstance(entry, dict):
             yield {name: list(navigation(part)) for name, part in entry.items()}
@@ -59,7 +59,7 @@ def settings() -> dict[str, Any]:
 
 
 def pages() -> dict[str, str]:
-    """Return the Markdown of every page by path. Raises FileNotFoundError if a page of the navigation has no file."""
+    """Return a dict from page path to Markdown. Raises FileNotFoundError if a page in the navigation has no file."""
     made = {
         "reference/commands.md": commands(),
         "reference/experiments.md": experiments(),
@@ -76,7 +76,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's Markdown; a link to a file that is no page (not in `known`) becomes the link's text and path."""
+    """Return a page's Markdown with links only to pages in `known`. Other links to files become their text and path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -105,7 +105,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the parts of the Markdown page that lists the keys of a YAML file, from the file's JSON schema."""
+    """Yield the Markdown of a page that lists the keys of a YAML file; `schema` is the file's JSON schema."""
     yield f"# {schema['title']}\n\nIts keys; `lab schema {name}` prints the schema."
     for title, part in schema["$defs"].items():
         yield f"\n## {title}\n\n{part.get('description', '')}\n"

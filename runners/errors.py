@@ -1,4 +1,4 @@
-"""The errors that a user sees. Each names the thing that failed, the cause and the remedy."""
+"""The errors that a user sees. An error names the thing that failed, the cause and the remedy."""
 
 import re
 from enum import IntEnum
@@ -10,12 +10,12 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e
 
 
 def printable(text: str) -> str:
-    """Return text for a terminal: control characters except line breaks and tabs are written as escape sequences."""
+    """Return text that a terminal can print safely: escape sequences replace the UNPRINTABLE characters."""
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class Exit(IntEnum):
-    """The exit codes of every command; runners/docs/exit-codes.md says what each means."""
+    """The exit codes of all commands; runners/docs/exit-codes.md explains them."""
 
     DONE = 0
     PROBLEM = 1
@@ -27,7 +27,7 @@ class Exit(IntEnum):
 
 
 class Interrupted(KeyboardInterrupt):
-    """An interrupted run that can be resumed from its folder."""
+    """The user interrupted a run, which can be resumed from `folder`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))
@@ -62,7 +62,7 @@ class ToolError(LabError):
 
 
 class ServerError(LabError):
-    """A server that did not start, is not the one we started, or died."""
+    """A server that did not start or died, or another process that responds at its address."""
 
 
 class MeasureError(LabError):
@@ -80,7 +80,7 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a file's text. Bytes that are not UTF-8 are replaced, if not `strict`. Raises ReadError if it fails."""
+    """Return a file's text, with invalid UTF-8 replaced unless `strict`. Raises ReadError if it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
@@ -88,7 +88,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """Return the cause of an error in words, but without a file's full path: the path means nothing in a report."""
+    """Return an error's cause in words, without a file's full path, which means nothing in a report."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

@@ -1,4 +1,4 @@
-"""Measure one job of a campaign in this process; compute its content address, a hash that names the job's result."""
+"""Measure one job (one run of a campaign) in this process, and compute the hash that identifies a job's result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from runners.trial import machine
 
 
 class Appraisal:
-    """A callable that returns a job's content address and planned seconds. It examines machine and tools only once."""
+    """A callable that returns a job's content address and planned seconds. It examines machine and tools once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
@@ -45,7 +45,10 @@ class Appraisal:
         self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return a job's content address (16 hex digits) and planned seconds. Raises LabError if it can't be run."""
+        """Return a job's content address, a hash of all that determines its result, and its planned seconds.
+
+        The address has 16 hex digits. `kind` is the experiment or command. Raises LabError if the job can't be run.
+        """
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
             raise PlanError(f"measure {kind}", "it measures nothing", "name an experiment that loads a server")
@@ -61,7 +64,7 @@ class Appraisal:
 
 
 def _generator(chosen: str) -> dict[str, str]:
-    """Return the version of each generator in `chosen` (comma-separated) and of truepace, which sends the sentinel."""
+    """Return versions by tool: of truepace, which every run uses, and of the tools that `chosen` lists with commas."""
     versions = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
         if name in chosen.split(",") and (tool := find()) is not None:
@@ -70,14 +73,14 @@ def _generator(chosen: str) -> dict[str, str]:
 
 
 class LocalRunner:
-    """A runner that measures jobs in this process, one by one. `say` prints a message for the user while jobs run."""
+    """A runner that measures jobs one by one in this process. `shown_in` displays progress, `say` prints messages."""
 
     def __init__(self, shown_in: Sink, say: Callable[[str], None]) -> None:
         self._shown_in, self._say = shown_in, say
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`, or resume the attempt in it. An OSError or LabError becomes a failed outcome."""
+        """Measure a job into `folder`, or resume the attempt there. An OSError or LabError makes a failed outcome."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -122,7 +125,7 @@ class LocalRunner:
         return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return the job's run folder, and whether it holds an attempt to resume. `anew` removes an earlier attempt."""
+        """Return a job's run folder, and whether it holds an attempt to resume. `anew` removes an earlier attempt."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -161,7 +164,10 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 
 
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
-    """Return a run's counts for JobOutcome; `loaded_s` is without the trials in `kept`: (name, start in Unix us)."""
+    """Return the fields of JobOutcome that describe a run's trials.
+
+    `kept` has the (name, start in Unix us) of an earlier attempt's trials, whose time `loaded_s` leaves out.
+    """
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(
         max(0, record.ended_unix_us - record.started_unix_us)
@@ -177,7 +183,7 @@ def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[s
 
 
 def main(home: Path) -> None:
-    """Measure the job in JOB_FILE of the folder `home`, for a lab on another host; then write OUTCOME_FILE there."""
+    """Measure the job in `home`/JOB_FILE for a lab on another host, and write its outcome to `home`/OUTCOME_FILE."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
     partial = home / f"{OUTCOME_FILE}.partial"

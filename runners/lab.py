@@ -1,4 +1,4 @@
-"""The classes that a notebook uses: a `Lab` is one run of one experiment; `Past` reads many runs, measures nothing."""
+"""The classes that notebooks use: `Lab` measures one run of an experiment, `Past` reads the history of many runs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ class Lab:
         shown_in: Sink | None = None,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        """Begin a run as `begin` does; a campaign also gives folder, tools (`shop`), display and `circumstances()`."""
+        """Begin a run as `begin` does, with parameters from `parameters` alone.
+
+        A campaign gives its own run folder, built tools (`shop`), progress display (`shown_in`), and in `about` the
+        fields that `circumstances` returns.
+        """
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
         self.blocks = {block.name: block for block in plan.blocks_of(checked)}  # PlanError if one can't be measured
@@ -99,17 +103,18 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check parameters, build missing tools, open a run folder, measure the sentinel. Raises LabError on failure.
+        """Check parameters, build missing tools, create a run folder and measure the sentinel, a small fixed load.
 
-        Parameters are given one by one, or taken from `names` (in a notebook `globals()`). `targets` are description
-        files of servers to load in place of the lab's stores. `resume` is the folder of an interrupted run to resume.
+        `number` names the experiment. Its parameters are keyword arguments, or taken from `names` (in a notebook
+        `globals()`). `targets` are description files of servers to load in place of the lab's stores. `resume` is the
+        folder of an interrupted run to resume. Raises LabError on failure.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
         return cls(number, _parameters_in(names or {}, plan_of(number)) | parameters, resume)
 
     def _sentinel(self) -> None:
-        """Measure the sentinel (small fixed load, server that does nothing); print whether the machine is as usual."""
+        """Put a small fixed load on a server that does nothing, and print whether the machine is as fast as usual."""
         name = SENTINEL if self._servers.has_own else NATIVE_SENTINEL
         earlier = sentinel_history(self.folder)
         rate, shape = Rate(SENTINEL_RPS, "fixed"), Shape(1, 1, SENTINEL_S, SENTINEL_WARMUP_S)
@@ -121,7 +126,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return a table of the experiment's blocks: name, title, planned minutes and keys of the block's questions."""
+        """Return a table of the experiment's blocks: their names, titles, planned minutes and keys of questions."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
@@ -129,7 +134,10 @@ class Lab:
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:
-        """Measure the block `name`, or all blocks that match a pattern such as `put-*`. Raises PlanError if unknown."""
+        """Measure the block called `name`, or all blocks that match a pattern such as `put-*`; return their data.
+
+        Raises PlanError for a name of no block.
+        """
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
             raise PlanError(f"block {name!r}", "unknown", f"one of {', '.join(self.blocks) or 'none'}")
@@ -161,14 +169,14 @@ class Lab:
         return Concluded(conclusion, self.folder.report_html)
 
     def finish(self, **fields: object) -> None:
-        """Mark the run complete without a report, which `lab report` can write; `fields` go into the manifest."""
+        """Mark the run complete without a report, which `lab report` can write later. `fields` go into the manifest."""
         self._servers.stop()
         self.folder.update_manifest(**fields)
         self.folder.finish("complete")
         self.close()
 
     def close(self) -> None:
-        """Stop the server, remove the stores' data, and mark the run interrupted unless it was concluded."""
+        """Stop the server, remove the stores' data, and mark the run as interrupted unless it is complete."""
         atexit.unregister(self.close)
         self._servers.stop()
         self._servers.drop_data()
@@ -179,7 +187,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return fields of the manifest: facts and warnings on the machine, versions of the tools, the state of git."""
+    """Return manifest fields on the machine, the tools' versions, the state of git, and warnings on the machine."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -203,14 +211,17 @@ def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, o
 
 
 class Past:
-    """The history of all runs below some folders, copied into a new run folder from which a report is made."""
+    """The history of all runs below some folders. It is copied to a new run folder, from which a report is made."""
 
     def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
         self._history, self.folder, self._metrics = history, folder, metrics
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Read every run below the folders in parameter `roots`. Raises PlanError or LabError for a bad parameter."""
+        """Read every run below the folders in the parameter `roots`. Raises LabError for a bad parameter.
+
+        Parameters are keyword arguments, or are taken from `names` (in a notebook `globals()`).
+        """
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
         given = str(checked["roots"])
@@ -236,12 +247,12 @@ class Past:
         return self._history.views()
 
     def runs(self) -> pd.DataFrame:
-        """Return the latest 30 runs, a row for each, newest first."""
+        """Return a row for each of the latest 30 runs, newest first."""
         columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
         return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 
     def trends(self) -> list[Trend]:
-        """Return a series for each figure of a load that was measured at least twice on one class of machine."""
+        """Return a trend for each metric of a load that was measured at least twice on one class of machine."""
         frames = self.folder.read_frames()
         return trends(frames["measurements"], frames["runs"], self._metrics)
 

@@ -1,4 +1,4 @@
-"""Measured: the figures of one block of a run, and its data as pandas frames. `lab.run` and `open_run` return it."""
+"""`Measured`, which `Lab.run` and `open_run` return: one block of a run with its figures and its pandas frames."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,19 +31,18 @@ QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PA
 
 @dataclass(frozen=True, eq=False)  # without slots: cached_property needs a __dict__
 class Measured:
-    """The data that one block measured; as the last line of a notebook's cell it shows figures and a small table.
+    """The data of one block of trials. As the last line of a notebook's cell it shows its figures and a small table.
 
-    Every frame has `load`, the name of the load's folder (`put-lsm`), as its first column. Latencies are in
-    microseconds, times in seconds from the start of the recorded window, shares from 0 to 1. `steps` are all trials of
-    the block as they were read from disk; `step.frames` has their raw data.
+    The first column of every frame is `load`, the name of the load's folder (`put-lsm`). Latencies are in microseconds.
+    Times are in seconds from the start of the recorded window (after the warm-up), and shares are from 0 to 1.
     """
 
     name: str
     run: Run
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...]  # all trials of the block, as read from disk; `step.frames` has their raw data
 
     def __add__(self, other: "Measured") -> "Measured":
-        """Return one Measured with the data of two blocks of the same run."""
+        """Return one Measured with the data of both blocks, which must belong to the same run."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
@@ -53,12 +52,12 @@ class Measured:
 
     @property
     def percentiles(self) -> pd.DataFrame:
-        """Percentiles of each load that may be quoted.
+        """Percentiles that may be quoted: a row for each `load` and `percentile` (0.5 to 1).
 
-        Columns: `load`; `percentile` (0.5 to 1); `response_us`, from the intended start of a request; `service_us`,
-        from its actual send (NaN if the generator has none); `low` and `high`, the 95 % interval of `response_us` in us
-        (NaN if none can be computed); `samples`, the number of response times; `at_least`, True if `response_us` is
-        only a lower bound because some requests had no response.
+        `response_us` counts from the intended start of a request. `service_us` counts from its actual send; it is NaN
+        if the generator does not record it. `low` and `high` are the 95 % interval of `response_us` in us, or NaN if
+        none can be computed. `samples` is the number of response times. `at_least` is True if `response_us` is only a
+        lower bound, because some requests had no response.
         """
         rows = [
             {
@@ -75,11 +74,11 @@ class Measured:
 
     @property
     def spectrum(self) -> pd.DataFrame:
-        """The percentile spectrum (latency by percentile) of each load, some hundred rows per load.
+        """The percentile spectrum (latency by percentile) of each `load`, some hundred rows per load.
 
-        Columns: `load`; `kind` (response or service); `value_us`; `percentile` (0 to 1), the share of requests that
-        took at most `value_us`; `total_count`, the number of these requests; `quotable`, False if the report draws no
-        curve because the load is not valid or the server did not achieve the offered rate.
+        `kind` is response or service. `percentile` (0 to 1) is the share of requests that took at most `value_us`, and
+        `total_count` is the number of these requests. `quotable` is False if the report draws no curve, because the
+        load is not valid or the server did not achieve the offered rate.
         """
         quotable = {step.name: facts.quotable(step) for step in self.loads}
         spectra = self._frames("spectrum", self.loads)
@@ -87,37 +86,39 @@ class Measured:
 
     @property
     def series(self) -> pd.DataFrame:
-        """Latency percentiles and counts of every second of every load.
+        """Latency percentiles and counts of every second of every `load`; a second begins at `t_s`.
 
-        Columns: `load`; `t_s`; `kind` (response or service); `count` of recorded latencies; `p50_us`, `p90_us`,
-        `p99_us`, `p999_us`, `max_us`; `errors` and `completed`, requests of that second (NaN if not reported).
+        `kind` is response or service, and `count` is the number of its recorded latencies. Their percentiles are
+        `p50_us`, `p90_us`, `p99_us`, `p999_us` and `max_us`. `completed` is the number of requests that ended in that
+        second, and `errors` is how many of them failed; both are NaN if not reported.
         """
         return self._frames("intervals", self.loads)
 
     @property
     def requests(self) -> pd.DataFrame:
-        """Each request of interleaved trials, in which one load goes to several servers; no rows for other blocks.
+        """The requests of interleaved trials, in which one `load` goes to several servers. Other blocks have no rows.
 
-        Columns: `load`; `t_s`, the intended start; `target`, the server; `predecessor`, the server of the request
-        before; `response_us`; `service_us` (NaN for valid trials in an archive); `fate`, completed or e.g. failed.
+        `t_s` is the intended start, `target` is the server, and `predecessor` is the server of the request before.
+        `response_us` and `service_us` are as in `percentiles`, but `service_us` is NaN for valid trials in an archive.
+        `fate` is completed, failed, censored (no response before the load ended) or unsent.
         """
         return self._frames("requests", self.steps)
 
     @property
     def telemetry(self) -> pd.DataFrame:
-        """CPU and memory that processes and machine use in every step, about once per second.
+        """CPU and memory use in every step (`load`), about one row per second `t_s`.
 
-        Columns: `load`; `t_s`; `server_cpu_s` and `generator_cpu_s`, counters in CPU seconds; `server_rss_bytes`;
-        `steal_share` and `machine_busy_share`, shares of all cores; `server_cpu_cores`, `generator_cpu_cores` and
-        `foreign_cpu_cores`, the cores that server, generator and all other processes use.
+        `server_cpu_s` and `generator_cpu_s` are counters in CPU seconds. `server_cpu_cores`, `generator_cpu_cores` and
+        `foreign_cpu_cores` are the cores that server, generator and all other processes use. `steal_share` and
+        `machine_busy_share` are shares of all cores. `server_rss_bytes` is the server's memory.
         """
         return self._frames("telemetry", self.steps)
 
     def profile(self, event: str = "cpu") -> pd.DataFrame:
-        """Stack frames of the profiled loads, the widest first; `event` is cpu, alloc (bytes) or lock (time waited).
+        """Return each profiled `load`'s stack frames, widest first. `event` is cpu, alloc (bytes) or lock (wait time).
 
-        Columns: `load`; `frame`; `self`, the profile's share with the frame on top of a stack; `total`, its share with
-        the frame anywhere on it; `category` of most of these stacks. Raises PlanError if no load has such a profile.
+        `self` is the share of the profile with `frame` on top of the stack, and `total` is the share with it anywhere
+        on the stack. `category` is the main category of these stacks. Raises PlanError without such a profile.
         """
         profiled = self._profiled(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
@@ -126,12 +127,12 @@ class Measured:
 
     @property
     def plot(self) -> "Plot":
-        """An object with a method for each kind of figure of this block."""
+        """An object with one method for every kind of figure."""
         return Plot(self)
 
     @cached_property
     def results(self) -> Results:
-        """Typed results of this block's steps, with the floors (what generator and machine add) of the whole run."""
+        """Typed results of this block's steps and of all the run's floors (loads on a server that does nothing)."""
         own = {step.name for step in self.steps}
         floors = [step for step in self.run.steps if step.kind in (FLOOR, SENTINEL) and step.name not in own]
         return Results(replace(self.run, steps=(*floors, *self.steps), frames={}), outputs_of(self.run.manifest))
@@ -150,7 +151,7 @@ class Measured:
 
     @property
     def table(self) -> Table | None:
-        """The table of loads at one rate (or of ladders' highest steps), else the first of `sections`, else None."""
+        """The block's table of loads; without one the first table of `sections`, or None."""
         return loads_table(self.results) or next((table for section in self.sections for table in section.tables), None)
 
     def _ipython_display_(self) -> None:
@@ -167,13 +168,13 @@ class Measured:
         return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
     def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return one frame with the rows of the frame `name` of all `steps`; its first column `load` names the step."""
+        """Return the frames called `name` of all `steps` as one frame, whose first column `load` names the step."""
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
 
     def _profiled(self, event: str) -> list[Step]:
-        """Return the steps with a profile of this event. Raises PlanError, with the profiled events, if none has."""
+        """Return the steps with a profile of `event`. Raises PlanError, with the profiled events, if there is none."""
         profiled = [step for step in self.steps if not stacks_of(step, event).empty]
         if not profiled:
             there = [known for known in EVENTS if any(not stacks_of(step, known).empty for step in self.steps)]
@@ -183,7 +184,7 @@ class Measured:
 
 
 def _frames_of(step: Step, event: str) -> pd.DataFrame:
-    """Return a row for each stack frame of a profile, with the frame's shares and category, the widest frame first."""
+    """Return a row for each stack frame of a step's profile, as in `Measured.profile`, the widest frame first."""
     stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
     names = stacks["stack"].str.split(";")
     columns = {"frame": names.map(set), "top": names.str[-1], "category": names.map(rules.stack)}
@@ -199,32 +200,32 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Methods that draw one Measured. A notebook shows the figure in a cell's last line; a Picture has `savefig`."""
+    """The figures of one Measured. A notebook shows a figure on the last line of a cell; a Picture has `savefig`."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw each load's latency by percentile, with the floor. `with_`: a block of any run, for the same plot."""
+        """Draw latency by percentile of every load and of the floor; `with_` is a second block, of any run, to add."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
 
     def timeline(self, load: str = "") -> Picture:
-        """Draw latency over time of the load with this name (empty: the first), with the causes of its tail."""
+        """Draw latency over time of the load called `load` (empty: the first one), with the causes of its tail."""
         return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
-        """Return the flame graph of the profiled load `load` (empty: the first). Raises PlanError if there is none."""
+        """Return the flame graph of the load called `load` (empty: the first). Raises PlanError without a profile."""
         return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare this block's first profile with that of `with_` (any run's). Raises PlanError if a block has none."""
+        """Compare the first profiles of this block and of `with_`, from any run. Raises PlanError if one has none."""
         pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
 
     def _loads(self) -> list[tuple[Step, Run]]:
-        """Return the loads that may be quoted, each with its run; no floors, since figures add the nearest floor."""
+        """Return (load, run) for loads that may be quoted, without floors, since figures add the nearest floor."""
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
     def _chosen(self, steps: list[Step], load: str) -> list[Step]:
@@ -237,7 +238,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return the blocks of a run by name, as `runners.open_run` does; steps outside a block are grouped by role."""
+    """Return a run's blocks by name, for `runners.open_run`. Steps outside of blocks are grouped by their role."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

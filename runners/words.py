@@ -1,7 +1,7 @@
-"""Write quantities: latencies, rates, counts, sizes and shares, each with its unit and its interval.
+"""Write quantities as text: latencies, rates, counts, sizes and shares, with their units and intervals.
 
-Latencies have three significant digits, counts and rates are whole, percentages have at most two decimals, and bounds
-have as many as their value. Narrow spaces separate thousands, a no-break space separates the unit: 118 us (116-121).
+Latencies have three significant digits, counts and rates are whole, and percentages have at most two decimals. Bounds
+have as many decimals as their value: 118 us (116-121). Narrow spaces separate thousands, a no-break space the unit.
 """
 
 import math
@@ -22,12 +22,12 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return the number, or None (null in JSON) if it is None, NaN or infinite."""
+    """Return a finite number as it is, and None (null in JSON) for None, NaN and infinity."""
     return value if known(value) else None
 
 
 def _digits(value: float, significant: int = 3) -> str:
-    """Return a number with `significant` digits, or with more if its integer part has more."""
+    """Return a number as text with `significant` digits, or with more if its integer part has more."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{significant}g}")  # before decimals are counted: 0.9996 is written 1.00, not 1.000
@@ -39,7 +39,7 @@ WIDE = 0.2  # an interval wider than this share of its value gets two significan
 
 
 def _decimals(value: float, *bounds: float | None) -> int:
-    """Return the number of decimals for a value and its bounds; an interval with an unknown bound counts as wide."""
+    """Return how many decimals a value and its bounds get. An interval with an unknown bound counts as wide."""
     sides = [value, *(side for side in bounds if known(side))]
     wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
     most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
@@ -47,25 +47,25 @@ def _decimals(value: float, *bounds: float | None) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number with `decimals` decimals; zero has no sign."""
+    """Return a number as text with `decimals` decimals; zero has no sign."""
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
 
 def count(value: float | None) -> str:
-    """Return a whole number as text, "unknown" for None and NaN: 3 959 100."""
+    """Return a count as text, such as 3 959 100; "unknown" for None and NaN."""
     if not known(value):
         return UNKNOWN
     return f"{round(value):,}".replace(",", THIN).replace("-", MINUS)
 
 
 def rate(value: float | None) -> str:
-    """Return a rate per second as text, "unknown" for None and NaN: 12 600/s."""
+    """Return a rate per second as text, such as 12 600/s; "unknown" for None and NaN."""
     return UNKNOWN if not known(value) else f"{count(value)}/s"
 
 
 def time_unit(value_us: float) -> tuple[float, str]:
-    """Return the microseconds of the unit in which a duration is written, and the unit's name."""
+    """Return the unit in which a duration is written: its length in microseconds, and its name (s, ms or us)."""
     size = abs(value_us)
     if size >= 999_500:
         return 1e6, "s"
@@ -73,7 +73,7 @@ def time_unit(value_us: float) -> tuple[float, str]:
 
 
 def latency(value_us: float | None) -> str:
-    """Return a duration, given in microseconds, as text, "unknown" for None and NaN: 118 us, 1.02 ms, 1.83 s."""
+    """Return a duration in microseconds as text, such as 118 us, 1.02 ms or 1.83 s; "unknown" for None and NaN."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = time_unit(value_us)
@@ -82,7 +82,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Return a duration with its bounds: 118 us (116-121), 17 ms (at least 0.1), 92 us (73 us-1.68 ms)."""
+    """Return a duration with its bounds as text: 118 us (116-121), 17 ms (at least 0.1), 92 us (73 us-1.68 ms)."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
@@ -111,7 +111,7 @@ def _between(low: str, high: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share (1 is 100 %) as a percentage: 2.66 %, 26.6 %, 266 %, and from 99.9 to 100 % with two decimals."""
+    """Return a share (1 is 100 %) as text: 2.66 %, 26.6 %, 266 %. From 99.9 to 100 % it has two decimals."""
     if not known(share):
         return UNKNOWN
     value = share * 100
@@ -121,18 +121,18 @@ def percent(share: float | None) -> str:
 
 
 def given_share(share: float) -> str:
-    """Return a share that somebody chose, with the digits that it was given: 99 %, 2.5 %."""
+    """Return a chosen share, such as a limit, as text with all its digits: 99 %, 2.5 %."""
     return f"{share * 100:.6g}{NBSP}%"
 
 
 def given_latency(value_us: float) -> str:
-    """Return a duration that somebody chose, with the digits that it was given: 10 ms."""
+    """Return a chosen duration in microseconds, such as a limit, as text with all its digits: 10 ms."""
     scale, unit = time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
-    """Return a share with its interval, or alone if the interval is unknown: 26.6 % (25.7-27.5), 24 % (22-27)."""
+    """Return a share as text, with its interval if that is known: 26.6 % (25.7-27.5), 24 % (22-27)."""
     if not (known(share) and known(low) and known(high)):
         return percent(share)
     decimals = _decimals(share * 100, low * 100, high * 100)
@@ -141,7 +141,7 @@ def percent_interval(share: float | None, low: float | None, high: float | None)
 
 
 def change_interval(share: float, low: float, high: float) -> str:
-    """Return a relative change with its interval, with two decimals at most: +41 % (+33 to +49)."""
+    """Return a relative change and its interval as text, with at most two decimals: +41 % (+33 to +49)."""
     decimals = min(2, _decimals(share * 100, low * 100, high * 100))
     value, *sides = (
         f"{'+' if part > 0 and text != '0' else ''}{text}"
@@ -151,7 +151,7 @@ def change_interval(share: float, low: float, high: float) -> str:
 
 
 def size(value_bytes: float | None) -> str:
-    """Return a size in bytes with a decimal prefix, "unknown" for None and NaN: 134 MB."""
+    """Return a size as text with a decimal prefix, such as 134 MB; "unknown" for None and NaN."""
     if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -161,17 +161,17 @@ def size(value_bytes: float | None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """Return a time in seconds as text, "unknown" for None and NaN: 14 s, 0.5 s."""
+    """Return a time in seconds as text, such as 14 s or 0.5 s; "unknown" for None and NaN."""
     return UNKNOWN if not known(value) else f"{value:.3g}{NBSP}s"
 
 
 def number(value: float | None) -> str:
-    """Return a number without a unit, to three significant digits and never with an exponent: 0.0000112, 1.80."""
+    """Return a number as text without a unit, to three significant digits and without an exponent: 0.0000112, 1.80."""
     return UNKNOWN if not known(value) else _digits(value)
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """Return the range of the finite values, written by `unit`: 141 to 275, or one value if both ends read the same."""
+    """Return the range of the finite values as text: 141 to 275. If `unit` writes both ends alike, it is one value."""
     known_values = [value for value in values if math.isfinite(value)]
     if not known_values:
         return UNKNOWN
@@ -180,7 +180,7 @@ def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
 
 
 def several(number: float | None, noun: str, rest: str = "") -> str:
-    """Return a count, its noun (with an s unless the count is 1) and the rest: 12 responses with an error."""
+    """Return a count, its noun (in the plural unless the count is 1) and `rest`: 12 responses with an error."""
     counted = count(number)
     return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 
@@ -191,7 +191,7 @@ def connections(number: float | None) -> str:
 
 
 def level(percentile: float) -> str:
-    """Return a percentile's name: p50, p99.9, max."""
+    """Return the name of a percentile (0..1): p50, p99.9, max."""
     return "max" if percentile >= 1 else f"p{percentile * 100:.6g}"
 
 

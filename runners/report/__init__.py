@@ -1,7 +1,6 @@
 """Draw figures and flame graphs, and write reports, from the frames and verdicts of a run.
 
-Some functions here have the name of the module that holds them, so within this package a module's other names are
-imported from its full path.
+Some functions have the same name as their module. So this package's modules import each other by their full paths.
 """
 
 from runners.report.flamegraph import differential, flamegraph

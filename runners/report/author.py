@@ -1,4 +1,4 @@
-"""The last section of a reproduced report: what its author measured, concluded rightly and wrongly, and may change."""
+"""The last section of a report on a reproduction, for the original author: right and wrong conclusions, and advice."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,7 +27,7 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
 
 
 def _measured(results: Results) -> Iterator[str]:
-    """Yield a sentence on the published outputs that a run reproduces: their tools, rates and lengths."""
+    """Yield a sentence on the tools, rates and lengths of the published outputs that a run reproduces."""
     named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
     published = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
     for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):

@@ -1,4 +1,4 @@
-"""Build the sections on report 2's closed loops: latency curves, rates by connections, TCP counters, errors."""
+"""Build the report's sections on the closed loops of report 2."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
 
 
 def _errors(gets: Sequence[Loop]) -> Table:
-    """Tabulate the 404 responses of each loop, and how many requests of its script ask for absent keys."""
+    """Return a table of every loop's 404 responses, and of the requests in which its script asks for absent keys."""
     rows = tuple(
         (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
         for loop in gets
@@ -57,7 +57,7 @@ def _errors(gets: Sequence[Loop]) -> Table:
 
 
 def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -> Table:
-    """Tabulate every published run with its reproduction."""
+    """Return a table with a row for every published run and its reproduction."""
     here = {loop.published: loop for loop in measured if loop.published}
     rows = []
     for name, output in outputs.items():
@@ -77,7 +77,7 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
 
 
 def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """Return what the authors missed in one published run; `reference` is the same loop with the nodelay flag."""
+    """Return in words what the authors missed in one published run. `reference` is the same loop with nodelay."""
     parts = []
     if reference is not None and loop.waits and not reference.waits:
         many = factor(reference.rate_rps / loop.rate_rps)
@@ -115,13 +115,13 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the PUT loops to draw as curves: for each stage of THREE or FALLBACK the one on fewest connections."""
+    """Return the PUT loops to draw as curves: of each stage in THREE (or FALLBACK) the loop on fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
 def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
-    """Draw latency by percentile of PUT in closed loop, a curve per loop of `curves_of`; `floor` is a thin line."""
+    """Draw latency by percentile of the loops that `curves_of` chooses, and of `floor` as a thin line."""
     chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
@@ -131,7 +131,7 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
 
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
-    """Draw requests per second by connections: a panel per kind of request, a line per stage, a + per published run."""
+    """Draw rates over connections, with a panel per kind of request, a line per stage, and a + per published run."""
     panels_of = [own for group in RATE_LOOPS if (own := [loop for loop in measured if loop.name in group])]
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]

@@ -1,4 +1,4 @@
-"""Write, draw and tabulate a comparison: the difference of each quantity with its interval, and outcomes of limits."""
+"""Write, draw and tabulate comparisons: the differences of quantities with their intervals, and outcomes of limits."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,9 +39,10 @@ def drawn(
     rows: Sequence[Row], margin: float, heading: str, note: str, *, dots: Dots | None = None,
     labels: Sequence[str] = (), judged: bool = True,
 ) -> style.Picture:  # fmt: skip
-    """Draw changes as ratios on a logarithmic axis; changes within `margin`, which would not matter, are shaded.
+    """Draw the changes in `rows` as ratios on a logarithmic axis, one below the other.
 
-    `labels` name the rows in place of their quantities; unless `judged`, colours do not distinguish better from worse.
+    Changes within `margin` would not matter; their range is shaded. `dots` are ratios of single starts to draw too.
+    `labels` replace the names of the quantities. Unless `judged`, colours do not distinguish better from worse.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
@@ -75,7 +76,7 @@ def drawn(
 
 
 def _ticks(side: float) -> list[float]:
-    """Return the ratios to label: 1, at most four above it, about evenly spaced, and their reciprocals."""
+    """Return the ratios to label on an axis up to `side`: 1, at most four larger ones, and their reciprocals."""
     up = [1.0]
     for tick in TICKS:
         if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 4:
@@ -90,7 +91,7 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences, but no CPU time that background threads contradict."""
+    """Return a heading with at most three decided differences. It omits CPU time that background threads contradict."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
@@ -111,7 +112,7 @@ def _in_order(comparison: Comparison) -> list[Row]:
 
 
 def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
-    """Draw the quantities and controls: starts as dots, intervals as bars; without `whole` only main quantities."""
+    """Draw a comparison and its control: starts as dots, intervals as bars. Unless `whole`, draw main quantities."""
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
     first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
@@ -137,7 +138,7 @@ def _is_main(comparison: Comparison, row: Row) -> bool:
 
 
 def table(comparison: Comparison, most: int = 99) -> Table:
-    """Tabulate at most `most` quantities, a row for each: values, directions, control and reference target.
+    """Return a table with a row per quantity, `most` at most: values, directions, control and reference target.
 
     The leading quantity is first, then the main quantities, then all others with a decided difference.
     """
@@ -175,7 +176,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
 
 
 def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[str, Sequence[Row]]) -> Iterator[str]:
-    """Yield the notes below a table; `shown`: the quantities that are its rows."""
+    """Yield the notes below a table whose rows are the quantities in `shown`."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
         leads = "CPU time per request stands first, for the generator was the limit of some rates"
@@ -229,7 +230,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
 
 
 def direction_words(row: Row) -> str:
-    """Return a direction in words: faster or slower for a latency, higher or lower for any other quantity."""
+    """Return a row's direction in words: faster or slower for a latency, higher or lower for any other quantity."""
     if row.refused:
         return "not compared"
     if row.decided and row.quantity.is_latency:
@@ -238,7 +239,7 @@ def direction_words(row: Row) -> str:
 
 
 def failing(block: Comparison) -> str:
-    """Return each side's share of failed responses in words; empty if no side exceeds the allowed share."""
+    """Return the sides' shares of failed responses in words; empty if no side exceeds the allowed share."""
     if not block.failing:
         return ""
     shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
@@ -247,7 +248,7 @@ def failing(block: Comparison) -> str:
 
 
 def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
-    """Yield the remarks after a row's values: rate, spill-over, a generator at its limit, CPU time of all threads."""
+    """Yield the remarks that follow a row's values, such as the offered rate or a generator at its limit."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
         yield f" at {words.rate(comparison.rate_rps)} each"
     if row.spill_over:
@@ -277,14 +278,14 @@ def sentence(comparison: Comparison, row: Row) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Return the heading of a comparison of runs (workload and both sides) or of outputs."""
+    """Return a heading with the workload and both sides of compared runs, or with the name of compared outputs."""
     if comparison.form == Form.OUTPUTS:
         return comparison.name
     return f"{comparison.name.upper()}, {comparison.treatments[0]} against {comparison.baseline}"
 
 
 def lines(comparison: Comparison) -> list[str]:
-    """Return a comparison of runs or outputs in sentences, first the share of failed responses if it is too large."""
+    """Return a comparison of runs or outputs in sentences. If too many responses failed, the first sentence says so."""
     parts = [words.sentence(errors)] if (errors := failing(comparison)) else []
     parts += [sentence(comparison, row) for row in comparison.rows]
     parts += [f"{name} is not compared: {why}" for name, why in comparison.refused]

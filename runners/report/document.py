@@ -1,4 +1,4 @@
-"""Compose a report: a summary, a section with evidence for each question, then latency, profiles and conditions."""
+"""Compose a report from a run's conclusion: the evidence for each question, then latency, profiles and conditions."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,17 +26,17 @@ CURVES = "curves"  # the anchor of the section with the first curves
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """A question, its answer and evidence (`shown`, or at the anchor `elsewhere`); `marks`: failed checks in words."""
+    """The part of a report on one question: the question, its answer and its evidence."""
 
     number: int
     answered: Answered
-    shown: Section
-    elsewhere: str | None
-    marks: tuple[str, ...]
+    shown: Section  # the evidence; empty if it is shown elsewhere
+    elsewhere: str | None  # the anchor of an earlier part that shows the evidence
+    marks: tuple[str, ...]  # the failed checks that touch the answer, in words
 
     @property
     def claim(self) -> str:
-        """The claim of the original report, with its source and lines; empty without a claim."""
+        """The author's claim, with its source and line numbers; empty without a claim."""
         question = self.answered.question
         lines = (question.line,) if isinstance(question.line, int) else question.line
         place = f", {'line' if len(lines) == 1 else 'lines'} {words.listed(map(str, lines))}" if lines else ""
@@ -45,16 +45,16 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report's sections with its evidence, the commands of servers and generators, and notices to readers."""
+    """A report as sections and texts, which the templates write as HTML or Markdown."""
 
     run: Run
     conclusion: Conclusion
-    curves: Section
+    curves: Section  # the first latency curves, above the questions
     questions: tuple[QuestionPart, ...]
     sections: tuple[Section, ...]
     appendix: tuple[Section, ...]
-    commands: tuple[tuple[str, str], ...]
-    notices: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]  # (name of a step, shell commands of its server and generator)
+    notices: tuple[str, ...]  # what a reader must know before the first number
 
     @property
     def parts(self) -> tuple[Section, ...]:
@@ -63,17 +63,17 @@ class Document:
 
     @property
     def figures(self) -> tuple[Picture, ...]:
-        """Every figure except flame graphs, in order."""
+        """All figures in order, except flame graphs."""
         return tuple(shown for part in self.parts for shown in part.figures)
 
     @property
     def graphs(self) -> tuple[FlameGraph, ...]:
-        """Every flame graph, in order."""
+        """All flame graphs in order."""
         return tuple(graph for part in self.parts for graph in part.graphs)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings on the machine from before the run; BUSY is left out if the machine was quiet during the loads."""
+        """Warnings on the machine from before the run, except BUSY if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -81,7 +81,7 @@ class Document:
         )
 
     def place(self, anchor: str | None) -> str | None:
-        """Return the anchor itself, or None if no figure, flame graph or section of the report has it."""
+        """Return `anchor` if a figure, flame graph or section of the report has it, else None."""
         shown = {figure.anchor for figure in self.figures} | {graph.anchor for graph in self.graphs}
         return anchor if anchor in shown | {part.anchor for part in self.parts} else None
 
@@ -118,9 +118,10 @@ def document(conclusion: Conclusion) -> Document:
 def _questions(
     conclusion: Conclusion, pool: Sequence[Section], shown_before: Mapping[str, str]
 ) -> tuple[tuple[QuestionPart, ...], list[Section]]:
-    """Return a part for each question, and the sections of `pool` without the evidence that these parts took over.
+    """Return the questions' parts, and the sections of `pool` without the evidence that these parts show.
 
-    A figure goes to the first question that it answers. `shown_before`: figures above the questions, and their section.
+    A figure goes to the first question that it answers. `shown_before` has the anchors of figures that are above the
+    questions, with the anchors of their sections.
     """
     left, parts, places = list(pool), list[QuestionPart](), dict(shown_before)
     first_at = dict[str, int]()  # the first question that a mark stands at
@@ -139,7 +140,10 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Move the figure, or the section's tables, with `anchor` to a new section `place`; return it and the others."""
+    """Take the figure with `anchor`, or the tables of the section with `anchor`, out of `pool`.
+
+    Return what was taken (perhaps nothing) as a section with the anchor `place`, and the rest of `pool`.
+    """
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
         if figures:
@@ -168,7 +172,7 @@ def _short(part: Section) -> Section:
 
 
 def limits(run: Run) -> Iterator[str]:
-    """Yield lines on a run's hardware, software and conditions, and on what it did not test."""
+    """Yield sentences on a run's hardware, software and conditions, and on what the run did not test."""
     machine, tools = run.manifest.get("machine") or {}, run.manifest.get("tools") or {}
     memory = words.size(float(machine["memory_bytes"])) if machine.get("memory_bytes") else words.UNKNOWN
     if machine:
@@ -199,7 +203,7 @@ def limits(run: Run) -> Iterator[str]:
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield a sentence on what this run can't show because the published stores were larger or the loads longer."""
+    """Yield a sentence on what a run can't show since its stores are smaller, or its loads shorter, than published."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
@@ -216,7 +220,7 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield a line on the cores of servers and generators, with the roles of the steps that ran on them."""
+    """Yield a sentence on the CPUs that servers and generators ran on, with the roles of the steps if CPUs differ."""
     started = [step for step in run.steps if step.record.server.command and step.kind != "sentinel"]
     placed = facts.grouped(started, lambda step: (_cpus(step.record.server.cpus), _cpus(step.record.generator.cpus)))
     parts = list[str]()
@@ -233,14 +237,14 @@ def _cpus(cpus: Iterable[int] | None) -> str:
 
 
 def _version(name: str, text: object) -> str:
-    """Return a tool's name and version, without the name and the copyright that its output adds: wrk 4.1.0."""
+    """Return a tool's name and version, such as wrk 4.1.0. `text`, its output, may add the name and a copyright."""
     version = str(text).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
 
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield the name of each treatment's first step, with the shell commands of its server and generator."""
+    """Yield (name, shell commands of server and generator) of the first step of each treatment."""
     kinds = ("load", "rate-step", "round", "loop")
     loads = [step for step in run.steps if step.record.server.command and step.kind in kinds]
     for first, *_ in list(facts.grouped(loads, lambda step: step.subject).values())[:MOST_COMMANDS]:

@@ -1,4 +1,4 @@
-"""Sections of loads at one rate: latency, where the time goes, published and reproduced side by side."""
+"""Build the sections on loads at one rate: latency, profiles, and published figures next to reproduced ones."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile with its interval, and a mark if the instrument may have made it; a dash if unknown."""
+    """Return a percentile (0..1) as text, marked if the instrument may have made it; a dash if it is unknown."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
@@ -52,13 +52,13 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the notes that explain the marks after percentiles in the cells of a table."""
+    """Return the notes that explain the marks of percentiles in a table's cells."""
     cells = [cell for row in rows for cell in row]
     return [PROSE["loads"][note] for mark, note in MARKS.items() if any(cell.endswith(mark) for cell in cells)]
 
 
 def loads_table(results: Results) -> Table | None:
-    """Tabulate loads at one rate; without any, each ladder's quotable step at the highest rate; None without these."""
+    """Return a table of the loads at one rate, else of the ladders' highest quotable steps; None without both."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -83,7 +83,7 @@ def loads_table(results: Results) -> Table | None:
 
 
 def latency_section(results: Results) -> Section:
-    """Return the section on latency: a spectrum of each workload, each load over time, and spectra by rate."""
+    """Return the section on latency: spectra of every workload, loads over time, and spectra of ladders by rate."""
     run, shown = results.run, list[Picture]()
     loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= facts.FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
@@ -101,7 +101,7 @@ def latency_section(results: Results) -> Section:
 
 
 def _by_rate(results: Results) -> Iterator[Picture]:
-    """Yield a picture per workload: the objective, and a spectrum per rate of the ladder with most quotable rates."""
+    """Yield a picture per workload: spectra by rate of the ladder with the most quotable rates, and its objective."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
     for workload, pairs in by_workload.items():
@@ -117,7 +117,7 @@ def _by_rate(results: Results) -> Iterator[Picture]:
 
 
 def tail_section(results: Results) -> Section:
-    """Return the section on single loads over time, with the causes of their tails in lanes below."""
+    """Return the section with a figure for each load: its latency over time, and below it the causes of its tail."""
     loads = [step for step in results.clean_loads() if facts.quotable(step) and not step.frames["slices"].empty]
     floors = (instrument.nearest_floor(results.run.steps, step) for step in loads)
     drawn = (timeline(step, floor=floor).at(f"causes-{step.name}") for step, floor in zip(loads, floors, strict=True))
@@ -138,7 +138,7 @@ def where_section(results: Results) -> Section:
 
 
 def shares_section(results: Results) -> Section:
-    """Return the section on shares by category, of allocated bytes and of the time waited for locks."""
+    """Return the section on the categories' shares of allocated bytes and of the time waited for locks."""
     profiled, locks = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK)
     others = tuple(event for event in profiles.EVENT_NAMES if event not in (facts.CPU, LOCK))
     return Section.of("shares", *_shares(profiled, others), *_shares(locks, (LOCK,)))
@@ -147,8 +147,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The cpu graphs are of the lowest and the highest rate that were profiled, the alloc graph is of the highest, and the
-    lock graph is of the first step in `locks` with enough samples.
+    The CPU graphs show the lowest and the highest profiled rate, and the allocation graph shows the highest. The lock
+    graph shows the first step in `locks` that has enough samples.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -165,7 +165,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
 
 
 def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
-    """Yield a table of shares with intervals for each event, a column for each of at most four profiled steps."""
+    """Yield a table for each event: a row per category, and in columns its shares in at most four profiled steps."""
     last = {(step.subject, step.workload): step for step in profiled}
     for event in events:
         steps = [s for s in list(last.values())[:4] if facts.profile_samples(s, event) >= facts.FEWEST_SAMPLES]
@@ -189,7 +189,7 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
 
 
 def published_section(results: Results) -> Section:
-    """Return the section that compares published figures with reproduced ones: loads at one rate, then ladders."""
+    """Return the section that compares published with reproduced figures, of loads at one rate and of ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
     shown = [
         _against(results.run, workload, output[1], loads)
@@ -211,7 +211,7 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Join tables of ladders into one with their captions as first column; return a list with it, or an empty list."""
+    """Return a list of one table that joins the given ones, with their captions as first column; [] without tables."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -259,7 +259,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar, or None; CPU time is `clean`'s, or the step's own without the profiler's share."""
+    """Return a profiled step's bar, or None. CPU time is that of `clean`, else the step's less the profiler's share."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)
@@ -274,13 +274,13 @@ def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
 
 
 def rate_rps(step: Step) -> float:
-    """Return the offered rate of a step, to sort by; 0 for a closed loop."""
+    """Return the offered rate of a step as a key to sort by; 0 for a closed loop."""
     return words.finite(facts.offered_rps(step)) or 0.0
 
 
 @style.styled
 def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads, by its use") -> style.Picture:
-    """Draw CPU time per request as stacked bars."""
+    """Draw CPU time per request as stacked bars, with a part for every category."""
     figure = style.Picture(8.4, 1.7 + 0.42 * len(rows))
     axes = figure.add_subplot()
     seen: dict[str, float] = {}
@@ -302,7 +302,7 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
 
 
 def by_rate_sections(run: Run) -> Iterator[Section]:
-    """Yield a section for each workload that was profiled at several rates: CPU time per request, a bar per rate."""
+    """Yield a section for each workload that was profiled at several rates, with a bar of CPU time for every rate."""
     for workload in dict.fromkeys(step.workload for step in run.find(kind=PROFILED_RATE_STEP)):
         usable = profiles.profiled_rate_steps(run, workload)
         rows = [bar for step in usable if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]

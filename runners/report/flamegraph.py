@@ -1,8 +1,8 @@
-"""Draw flame graphs of a profiled load, alone or against another's, and the frames whose share changed.
+"""Draw flame graphs of one profiled load or of two compared loads, and name the frame whose share changed most.
 
 A graph is drawn from the stacks in a run folder, by a script in a sandboxed frame and as a still picture. A
-differential flame graph has the shape of one profile, and is coloured by the other profile's shares of the same call
-paths. It lacks frames that only the other profile has, so two are drawn: one with the shape of each profile.
+differential flame graph has the shape of one profile. Its colours compare that profile's shares with the other's. It
+lacks frames that only the other profile has, so two graphs are drawn: one with the shape of each profile.
 """
 
 import json
@@ -45,17 +45,17 @@ _GENERIC = re.compile(r"\([^()]*\)|<(?!init>|clinit>)[^<>]*>")
 
 @dataclass(slots=True)
 class Node:
-    """A path of calls: its share of this profile, of the `other` profile, and by category; and the calls below it."""
+    """A path of calls in the tree that a flame graph draws, with the calls below it as `children`."""
 
-    name: str
-    share: float = 0.0
-    other: float = 0.0
-    categories: dict[str, float] = field(default_factory=dict)
+    name: str  # of the path's last frame
+    share: float = 0.0  # of the profile's samples that are on this path
+    other: float = 0.0  # the share in the other profile of a differential flame graph
+    categories: dict[str, float] = field(default_factory=dict)  # the parts of `share` by category
     children: "dict[str, Node]" = field(default_factory=dict)
 
     @property
     def category(self) -> str | None:
-        """The category of nearly all samples of the path, None if they are mixed."""
+        """The category of nearly all samples on the path; None if categories are mixed."""
         name, most = max(self.categories.items(), key=lambda item: item[1], default=("", 0.0))
         return name if self.share and most >= PURE * self.share else None
 
@@ -70,7 +70,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the tree of calls in `stacks` and `other`, with each path's share of each; thread names are left out."""
+    """Return the tree of calls in two profiles, with every path's shares in both. Thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -90,7 +90,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
-    """Yield a box for each frame of at least `least_share`: callers before callees, siblings sorted by name."""
+    """Yield a box for each frame of at least `least_share`, callers before callees, and siblings sorted by name."""
     if node.share > 0 and node.share >= least_share:
         yield Box(node, level, left)
         for child in sorted(node.children.values(), key=lambda child: child.name):
@@ -100,11 +100,11 @@ def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.
 
 @dataclass(frozen=True, slots=True)
 class FlameGraph:
-    """A step's profile of one event (cpu, alloc, lock), coloured by category or by how shares differ from `other`'s."""
+    """The flame graph of one event (cpu, alloc or lock) in a step's profile."""
 
     step: Step
     event: str
-    other: Step | None = None
+    other: Step | None = None  # colours compare shares with this step's; if None, colours are categories
 
     @property
     def anchor(self) -> str:
@@ -114,7 +114,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """The caption: treatment, rate, event and samples; with `other`, it says what the colours mean."""
+        """The caption: treatment, rate, event and samples, or with `other` what the colours mean."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
@@ -124,7 +124,7 @@ class FlameGraph:
 
     @property
     def samples(self) -> int:
-        """The number of samples that were taken during the load; the recording's other samples are not drawn."""
+        """The number of samples during the load. The graph leaves out the recording's other samples."""
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
@@ -148,7 +148,7 @@ class FlameGraph:
         return list(boxes(tree(stacks_of(self.step, self.event), other), least_share))
 
     def _colour(self, node: Node) -> tuple[str, str]:
-        """Return a frame's background and text colour."""
+        """Return the background colour and the text colour of a frame."""
         if self.other is not None:
             change = (node.share - node.other) / max(node.share, node.other)
             light = round(94 - 38 * abs(change))
@@ -188,9 +188,10 @@ class FlameGraph:
 
     @property
     def towers(self) -> list[Node]:
-        """The three widest branches, the widest first; a branch wider than TOWER is split into its parts (see SPLITS).
+        """The three widest branches, the widest first.
 
-        A branch is not split into frames of Java's locks, so that a wait has the name of the lock's caller.
+        A branch wider than TOWER is split into its parts (see SPLITS), but not into frames of Java's locks. So a wait
+        has the name of the lock's caller.
         """
         root = tree(stacks_of(self.step, self.event))
         standing, branches = [root], list[Node]()
@@ -207,7 +208,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in one line: frame, share, largest category, and that category's share."""
+        """The widest branches (`towers`) in one line: frame, share, largest category, and that category's share."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])
@@ -238,12 +239,12 @@ def flamegraph(step: Step, event: str = "cpu") -> FlameGraph:
 
 
 def flamegraphs(step: Step) -> list[FlameGraph]:
-    """Return the graphs of all events that have samples: cpu, alloc, lock."""
+    """Return the graphs of all events (cpu, alloc, lock) of which a step has samples."""
     return [FlameGraph(step, event) for event in EVENTS if not stacks_of(step, event).empty]
 
 
 def names_of(*steps: Step) -> list[str]:
-    """Return names for steps that are shown together, with their rates if two names would be the same."""
+    """Return names for steps that are shown together; they have rates if two names would be equal otherwise."""
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names
@@ -265,7 +266,7 @@ def short(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Differential:
-    """Two profiles of one event compared; a notebook shows the result in a line and two flame graphs."""
+    """Two steps' profiles of one event, compared. A notebook shows the result in a line and two flame graphs."""
 
     first: Step
     second: Step
@@ -274,12 +275,12 @@ class Differential:
 
     @property
     def graphs(self) -> tuple[FlameGraph, FlameGraph]:
-        """The second profile coloured against the first, and the first against the second."""
+        """Two graphs: the second profile coloured by the change from the first, and the reverse."""
         return (FlameGraph(self.second, self.event, self.first), FlameGraph(self.first, self.event, self.second))
 
     @property
     def title(self) -> str:
-        """A line with the frame whose share changed most beyond chance, and by how many percentage points."""
+        """A line on the frame whose share changed most beyond chance, with the change in percentage points."""
         first, second = names_of(self.first, self.second)
         most = next((change for change in self.changes if change.beyond), None)
         if most is None:
@@ -300,7 +301,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Compare the second step's profile of an event with the first's. Raises ValueError if a step has none."""
+    """Compare two steps' profiles of an event. Raises ValueError if a step has no profile of it."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

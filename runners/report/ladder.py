@@ -1,4 +1,4 @@
-"""Draw the rate steps of a ladder with its knee, and knees side by side; tabulate all ladders, and published rates."""
+"""Draw ladders with their knees, and knees side by side; tabulate all ladders, and published rates."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -48,7 +48,7 @@ def objective_words(objective: Objective) -> str:
 
 
 def sides_of(knee: Knee) -> str:
-    """Return in words at which rates the objective was met and missed, for a search that found no knee."""
+    """Return in words at which rates the objective was met and missed, for a search without a knee."""
     low, high = (words.rate(rps) if words.known(rps) else "" for rps in (knee.low_rps, knee.high_rps))
     if low and high:
         return f"met up to {low} and missed from {high} on, with no knee between"
@@ -58,7 +58,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return in words which longer steps confirm or bound a knee; if there are none, the closed loop that bounds it."""
+    """Return in words which longer steps confirm or bound a knee; without such steps, which closed loop bounds it."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
@@ -75,7 +75,7 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
 
 
 def title(ladder: Ladder) -> str:
-    """Return a ladder's result as a heading: its knee, or which fixed rates met the objective."""
+    """Return a heading with a ladder's result: its knee, or the fixed rates that met the objective."""
     knee = ladder.knee
     if knee is None:
         return f"{ladder.title}: {'objective met: ' if ladder.objective else ''}{_rates(ladder)}"
@@ -90,7 +90,7 @@ def title(ladder: Ladder) -> str:
 
 
 def _resolved(point: Point, level: float, judged: bool) -> float:
-    """Return a percentile in microseconds; NaN if fewer than ENOUGH_BEYOND samples lie beyond it, unless `judged`."""
+    """Return a percentile in us. Unless `judged`, it is NaN with fewer than ENOUGH_BEYOND samples beyond it."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
@@ -104,7 +104,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 @style.styled
 def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder and its knee, `published` outputs at the rates that they were taken at, `floor` as a thin line."""
+    """Draw a ladder with its knee, `published` outputs at their true rates, and `floor` as a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
@@ -132,7 +132,7 @@ def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None =
 
 
 def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies]], floor: Step | None) -> None:
-    """Draw percentiles over the offered rate; `there`: rates per second and latencies of published outputs."""
+    """Draw percentiles over the offered rate. `there` has (requests per second, latencies) of published outputs."""
     limits = shown.objective.latencies if shown.objective else ()
     decided, seen = [point for point in shown.points if point.counts], reach(floor)
     rates_rps, met = np.array([point.rps for point in decided]), StepOutcome.MET
@@ -170,7 +170,6 @@ def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies
 
 
 def _achieved(axes: Axes, shown: Ladder) -> None:
-    """Draw the achieved share in percent over the offered rate."""
     for name, counts, dot in (("", True, "o"), ("undecided: generator late, or machine stalled", False, "x")):
         points = [point for point in shown.points if point.counts == counts]
         percent, colour = [100 * point.rate_step.achieved for point in points], style.INK if counts else style.QUIET
@@ -201,9 +200,9 @@ HEAD = (
 
 
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
-    """Tabulate the ladders; a search and the ladder of fixed rates with the same title share a row.
+    """Return a table of all ladders. A search and the ladder of fixed rates with the same title share a row.
 
-    `drawn`: names of the searches whose knees a figure shows; if these are all searches, the table has no knees.
+    `drawn` has the names of the searches whose knees a figure shows. If it has all searches, the table has no knees.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
@@ -220,7 +219,7 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
-    """Return the caption of the table: the connections and the objective, each if it is the same for all ladders."""
+    """Return the table's caption, with the connections and the objective if they are the same for all ladders."""
     text = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
@@ -231,14 +230,14 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
-    """Return in words the one objective of all searches (without searches, of all ladders); empty if they differ."""
+    """Return in words the objective of all searches, or without searches of all ladders; empty if objectives differ."""
     searched = [ladder for ladder in ladders if ladder.search is not None]
     texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
     return texts.pop() if len(texts) == 1 else ""
 
 
 def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
-    """Return the table row on a ladder; `fixed`: the ladder of fixed rates with the same title, or None."""
+    """Return the table row of a ladder. `fixed` is the ladder of fixed rates with the same title, or None."""
     judged = f"{tables.count(sum(point.counts for point in ladder.points))} of {tables.count(len(ladder.points))}"
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
@@ -250,7 +249,7 @@ def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
 
 
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
-    """Return four cells of a search: the knee, what confirms or bounds it, its interval's width, what steps missed."""
+    """Return four cells of a search: its knee, what bounds the knee, the interval's width, and what steps missed."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
@@ -279,7 +278,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short which fixed rates met the objective, or without an objective which rates the server kept."""
+    """Return in short which fixed rates met the objective, or, without an objective, which rates the server kept."""
     met, missed = ladder.outcomes
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
@@ -297,7 +296,7 @@ def _rates(ladder: Ladder) -> str:
 
 
 def ladder_sections(run: Run) -> Iterator[Section]:
-    """Yield the section on all ladders of a run; none for a run without ladders."""
+    """Yield the section on all ladders of a run; nothing for a run without ladders."""
     all_ladders = ladders(run)
     if not all_ladders:
         return
@@ -346,7 +345,7 @@ def against_published(ladder: Ladder) -> Table | None:
 
 
 def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:
-    """Return an output's cells: stated rate (and the true rate if it differs), achieved rate, median or mean, p99."""
+    """Return an output's cells: stated rate (and the true one if it differs), achieved rate, median or mean, p99."""
     report, taken_rps = output.report, taken_at_rps(output)
     rate = tables.rate(rate_rps) + (f" (taken at {tables.rate(taken_rps)})" if taken_rps != rate_rps else "")
     median_us = report.latencies.at(0.5)
@@ -365,9 +364,9 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
 
 
 def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style.Picture:
-    """Draw the knees of one workload, a bar for each setting; the heading names the highest knee.
+    """Draw the knees of one workload, a bar for each setting. The heading names the highest knee.
 
-    The server that stores nothing, and knees of which only a bound is known, are not ranked.
+    The heading does not rank the server that stores nothing, and knees of which only a bound is known.
     """
     stores = [(ladder, knee) for ladder, knee in searched if ladder.steps[0].subject != CEILING] or searched
     racing = [(ladder, knee) for ladder, knee in stores if knee.kind == Kind.FOUND]
@@ -393,7 +392,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style
 
 
 def knee_sections(run: Run) -> Iterator[Section]:
-    """Yield the section with the knees of a run's settings side by side; none for a run of one setting."""
+    """Yield the section with the knees of a run's settings side by side; nothing for a run of one setting."""
     by_workload = knees(run)
     if not by_workload:
         return

@@ -1,8 +1,8 @@
 """Draw latency: percentile spectra of loads, of one run or several, and loads over time with the causes of spikes.
 
-A spectrum has the tail stretched by 1/(1 - p), in the form of HdrHistogram's plots (Tene, "How NOT to measure
-latency"): each step to the right is ten times rarer. Response time (from the intended start) is solid, service time
-(from the actual send) dashed.
+A spectrum shows latency by percentile p, on a logarithmic axis of 1/(1 - p) as in HdrHistogram's plots (Tene, "How NOT
+to measure latency"): each step to the right is ten times rarer. Response time (from the intended start of a request)
+is solid, service time (from its actual send) is dashed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +31,12 @@ FEW = 10  # a percentile with fewer samples beyond it is drawn faint
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a spectrum: values in us by `x`, which is 1/(1-p); the number of samples, and how it is drawn."""
+    """One line of a spectrum: its points, and how it is drawn."""
 
     label: str
-    x: np.ndarray[Any, np.dtype[np.float64]]
+    x: np.ndarray[Any, np.dtype[np.float64]]  # 1/(1-p) for percentiles p
     value_us: np.ndarray[Any, np.dtype[np.float64]]
-    count: int
+    count: int  # the number of samples
     colour: str
     dash: Any = "-"
     width: float = 1.8
@@ -67,7 +67,7 @@ def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: A
 def curves(
     steps: Sequence[Step], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
 ) -> list[Curve]:
-    """Return curves of response (and with `service` of service) time for quotable steps, then the published curve."""
+    """Return curves of response time, and if `service` of service time, of quotable steps; then the published curve."""
     lines, colours = list[Curve | None](), colours_of(steps)
     for step in filter(quotable, steps):
         spectrum, colour = step.frames["spectrum"], colours[step.name]
@@ -91,7 +91,7 @@ RATE_COLOURS = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILIO
 
 
 def colours_of(steps: Sequence[Step]) -> dict[str, str]:
-    """Return a colour by step name: one per treatment, or one per step if all steps are of the same treatment."""
+    """Return a colour by step name: one per treatment, or one per step if all steps are of one treatment."""
     by_subject = style.colours_of(step.subject for step in steps)
     clean = [step.name for step in steps if not step.profiled]
     if len(by_subject) == 1 and len(clean) > 1:
@@ -101,7 +101,7 @@ def colours_of(steps: Sequence[Step]) -> dict[str, str]:
 
 
 def _line(axes: Axes, line: Curve) -> None:
-    """Draw a curve, faint after its last point that has ten samples beyond it."""
+    """Draw a curve. It is faint after the last point that has ten samples beyond it."""
     drawn: dict[str, Any] = {"color": line.colour, "linestyle": line.dash, "linewidth": line.width}
     sure = int(np.searchsorted(line.x, line.few_from, side="right"))
     marker = "o" if len(line.x) == 1 else None
@@ -116,7 +116,7 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve, dotted unless a load had the floor's rate and connections; None if not quotable."""
+    """Return the floor's curve, or None if it is not quotable. It is solid if a load has its rate and connections."""
     if floor is None or not quotable(floor):
         return None
     label, dash = style.floor_look(floor, loads)
@@ -124,7 +124,7 @@ def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
 
 
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
-    """Mark on the x axis each load's share of requests with a response; others still waited when the run ended."""
+    """Draw a line for each load in which requests got no response. Beyond that line, latencies are lower bounds."""
     colours = colours_of(steps)
     bounded = [step for step in steps if not step.profiled and quotable(step) and facts.number(step, "censored") >= 1]
     for place, step in enumerate(bounded):
@@ -149,11 +149,11 @@ def spectrum(
     labels: Mapping[str, str] | None = None,
     limits: Sequence[tuple[float, float]] = (),
 ) -> style.Picture:
-    """Draw the spectra of `steps`, the published curve and the instrument floor (the same load against `noop`).
+    """Draw the spectra of `steps`, of a published output, and of the floor (a load on a server that does nothing).
 
-    Beyond a tick mark, a line is faint: fewer than ten samples lie there. Steps that are invalid or saturated have no
-    curve. The floor is dotted unless it has a load's rate and connections. `service=False` leaves out service time;
-    `heading` says the result; `labels`: names of steps; `limits`: (percentile, limit in us) of an objective.
+    A line is faint where fewer than ten samples lie beyond. Invalid and saturated steps have no curve. The floor is
+    dotted unless it has a load's rate and connections. `service` adds service times. `heading` states the result.
+    `labels` names steps in the legend, by step name. `limits` has (percentile, limit in us) of an objective.
     """
     lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
     drawn = [*([floor_curve] if floor_curve else []), *lines]
@@ -198,7 +198,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return rows of `t_s`, `end_s`, `p50_us`, `p99_us`, `max_us`, one per slice of `grid` (None: one per second)."""
+    """Return latencies over time, with COLUMNS: a row per slice of `grid`, or per second if `grid` is None."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -208,13 +208,13 @@ def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
 
 
 def seconds_of(step: Step) -> pd.DataFrame:
-    """Return the per-second rows of response times, in time order."""
+    """Return the per-second rows of a step's response times, in time order."""
     frame = step.frames["intervals"]
     return frame[frame["kind"] == facts.RESPONSE].sort_values("t_s", kind="stable")
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title: the causes of the tail in `seen`; if that is None, the median and the highest per-second p99."""
+    """Return a title with the causes of the tail in `seen`; if None, with p99s of the usual and the worst second."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)
@@ -235,10 +235,10 @@ def timeline_title(step: Step, seen: Attribution | None) -> str:
 def timeline(
     *steps: Step, floor: Step | None = None, marks: Marks | None = None, titles: Sequence[str] = ()
 ) -> style.Picture:
-    """Draw each load as a column of panels: latency with the floor, below it good and failed responses per second.
+    """Draw each load as a column of two panels: latency with the floor, and good and failed responses per second.
 
-    A single load without `marks` also gets its latency spikes, and a lane with the events of each cause. `marks`: for
-    each step's name, the (seconds, word) of events of the server; an event is drawn as a line across both panels.
+    `marks` has the events of the server, as (seconds, word) by step name; an event is a line across both panels. A
+    single load without `marks` also shows its latency spikes, and a lane with the events of each cause.
     """
     marks = marks or {}
     shown = []
@@ -296,7 +296,7 @@ def timeline(
 
 
 def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
-    """Draw the percentiles over time; return their finite values, in microseconds."""
+    """Draw percentiles over time, and return their finite values in microseconds."""
     middle_s = (rows["t_s"] + rows["end_s"]) / 2
     values: list[float] = []
     for name, line, width, dash in LINES:
@@ -309,7 +309,7 @@ def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
 
 
 def _responses(axes: Axes, step: Step) -> float:
-    """Draw good and failed responses of each second, and the offered rate; return the highest rate drawn."""
+    """Draw good and failed responses per second, and the offered rate; return the highest drawn rate."""
     rows = seconds_of(step)
     completed, failed = (np.nan_to_num(rows[name].to_numpy(float)) for name in ("completed", "errors"))
     if len(rows):
@@ -332,7 +332,7 @@ def _spikes(axes: Axes, seen: Attribution, label: str | None = None) -> None:
 
 
 def _merged(spans: Iterable[tuple[float, float]], least_s: float) -> list[tuple[float, float]]:
-    """Return spans as (begin, length), each at least `least_s` long; spans less than `least_s` apart become one."""
+    """Return spans as (begin, length) of at least `least_s`, joining spans that are less than `least_s` apart."""
     merged: list[tuple[float, float]] = []
     for begin, end in sorted((max(0.0, begin), end) for begin, end in spans):
         end = max(end, begin + least_s)
@@ -365,7 +365,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading: workloads, rate, each load's p99 (its median if not all p99s are resolved, or no value)."""
+    """Return a heading with workloads, rate, and p99s, or medians if the instrument may have made one of the p99s."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
@@ -386,7 +386,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
 
 
 def distinct_names(loads: Sequence[Load]) -> list[str]:
-    """Return a distinct name for each load: rate, run and step name are added only if needed to distinguish loads."""
+    """Return a distinct name for each load. Names have the rate, the run or the step only to keep loads apart."""
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
         runs = (f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}" for _, run in loads)
@@ -396,7 +396,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the spectra of loads in one plot, each with a distinct name and colour, and the floor of the first load."""
+    """Draw the spectra of loads in one plot, with distinct names and colours, and the floor of the first load."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
@@ -408,7 +408,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
 
 
 def as_treatments(loads: Sequence[Load]) -> list[Step]:
-    """Return the loads' steps with distinct treatments, since figures name and colour steps by their treatment."""
+    """Return the loads' steps with distinct treatments, because figures name and colour steps by their treatment."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()
     for (step, run), name in zip(loads, distinct_names(loads), strict=True):

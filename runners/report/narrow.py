@@ -1,4 +1,4 @@
-"""Lay a figure out again for a page as narrow as a phone: panels below each other, labels of rows above their rows."""
+"""Lay out a figure for a page as narrow as a phone: panels below each other, and row labels above their rows."""
 
 import textwrap
 
@@ -19,7 +19,7 @@ LETTERS, LABEL_CHARACTERS = 8.0, 36  # points of the labels of rows, and the lon
 
 @styled
 def narrowed(figure: Picture) -> Picture:
-    """Lay a figure out for a narrow page, in place, and return it."""
+    """Change a figure's layout to fit a narrow page, and return the same figure."""
     if figure.get_figwidth() == WIDTH_IN or not figure.axes:  # a figure without axes has only a few words
         return figure
     shown = [axes for axes in figure.axes if axes.get_visible()]
@@ -39,7 +39,7 @@ def narrowed(figure: Picture) -> Picture:
 
 
 def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
-    """Put all panels below each other, with room for the labels of rows; return their total height in inches."""
+    """Put all panels below each other, with room for row labels; return their total height in inches."""
     specs = {axes: spec for axes in shown if (spec := axes.get_subplotspec()) is not None}
     columns = max(spec.get_gridspec().ncols for spec in specs.values())
     heights_in = dict[Axes, float]()
@@ -56,7 +56,7 @@ def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
 
 
 def _labels_above_rows(axes: Axes) -> float:
-    """Put each row's label and value above the row; return how many inches the figure has to grow (0 without rows)."""
+    """Put labels and values of rows above the rows; return the inches that the figure must grow (0 without rows)."""
     if axes.yaxis.get_gid() != ROWS:
         return 0.0
     places, labels = axes.get_yticks(), axes.get_yticklabels()
@@ -79,7 +79,7 @@ def _labels_above_rows(axes: Axes) -> float:
 
 
 def _texts(axes: Axes) -> None:
-    """Break title and label of an axis into lines that fit, and label few ticks."""
+    """Break the title and the label of an axis into lines that fit, and label fewer ticks."""
     title, label = axes.get_title("left"), axes.get_xlabel()
     if title:
         axes.set_title("\n".join(broken(title.replace("\n", " "), 0.85 * WIDTH_IN)), fontsize=9.5, loc="left")

@@ -1,4 +1,4 @@
-"""The first screen of a report: what was measured on which machine, the main answers, and definitions of terms."""
+"""The first screen of a report: the machine, what was measured on it, the main answers, and definitions of terms."""
 
 import tomllib
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield sentences: machine and counts of verdicts, then the main answers; without verdicts, the ladders' knees."""
+    """Yield a sentence on verdicts and machine, then the main answers, or without verdicts the ladders' results."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -65,7 +65,7 @@ def size_words(run: Run) -> str:
 
 
 def terms(results: Results) -> Iterator[str]:
-    """Yield definitions of the terms that the answers use: intervals, knee, closed-loop rate, “at least”."""
+    """Yield definitions of the terms in a run's answers, such as knee and closed-loop rate."""
     yield f"In brackets: 95{words.NBSP}% intervals; of several loads or nodes, the least and the largest."
     objective = objectives(results.ladders)
     if objective:
@@ -83,7 +83,7 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it would have only one row."""
+    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it has fewer than two rows."""
     names = {step.subject: step.subject for step in run.steps}
     names |= {step.workload: step.workload.upper() for step in run.steps}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)

@@ -30,7 +30,7 @@ LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
 def render(conclusion: Conclusion, with_html: bool = True) -> None:
-    """Write report.html, report.md and figures/ to the run folder, each file atomically. Raises OSError if it can't."""
+    """Write report.html, report.md and figures/ to the run folder, every file atomically. Raises OSError on failure."""
     page = document(conclusion)
     folder, drawn = page.run.folder, drawings(page.figures)
     kept = kept_figures(page) if folder.archived else None
@@ -48,9 +48,9 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return each figure's SVG for a wide and for a narrow page, by anchor; `figures` end up in the narrow layout.
+    """Return (SVG for a wide page, SVG for a narrow page) by anchor. It leaves `figures` in the narrow layout.
 
-    `drawn`: the wide SVGs. If a figure's anchor is in `folded`, its narrow SVG is empty, to keep the page small.
+    `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
     narrow = {
         figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of up to KEPT_FIGURES figures to archive: README.md's first, those of all quantities last."""
+    """Return the anchors of at most KEPT_FIGURES figures to archive; figures of all quantities are the first to go."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
@@ -73,9 +73,9 @@ def _in_readme(page: Document) -> str | None:
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
-    """Write each figure as SVG and PNG, each flame graph as SVG, and remove the figures of an earlier report.
+    """Write figures as SVG and PNG, and flame graphs as SVG; remove the figures of an earlier report.
 
-    `kept`: anchors of the figures in an archive; only these are written, and only README.md's figure as PNG too.
+    If an archive gives `kept` (anchors), only these figures are written, and only README.md's figure as PNG too.
     """
     files = {f"{graph.anchor}.svg": graph.drawing().encode() for graph in page.graphs}
     for figure in page.figures:
@@ -92,7 +92,7 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown with paths relative to its folder; `kept`: anchors of its figures (None: all)."""
+    """Return the report as Markdown, with paths relative to its folder. `kept`: anchors of its figures (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)
@@ -121,7 +121,7 @@ def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
 
 
 def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTES) -> str:
-    """Return the report as HTML; to stay under `limit_bytes` it omits narrow frames of flame graphs, and says so."""
+    """Return the report as HTML. To stay under `limit_bytes`, it omits narrow frames of flame graphs, and says so."""
     page_template = environment().get_template("report.html.j2")
     folded = {figure.anchor for part in page.appendix for figure in part.figures}
     context = {**_context(page), "svg": in_page(page.figures, drawn, folded), "source": source}
@@ -134,7 +134,7 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(least_share: float) -> str:
-    """Return a sentence on what flame graphs leave out; empty if that is no more than LEAST_SHARE."""
+    """Return a sentence on what flame graphs leave out; empty if they leave out no more than usual."""
     if least_share == LEAST_SHARE:
         return ""
     if least_share == 1:
@@ -143,7 +143,7 @@ def _left_out(least_share: float) -> str:
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:
-    """Return a Jinja environment for the report's templates; it removes control characters from values."""
+    """Return a Jinja environment for the report's templates, which removes control characters from values."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader("runners.report"),
         autoescape=autoescape,  # noqa: S701 - Markdown has its own escaping, see to_markdown
@@ -154,7 +154,7 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 
 def _context(page: Document) -> dict[str, Any]:
-    """Return, by name, the values that both templates (HTML and Markdown) use."""
+    """Return by name the values for the templates of both HTML and Markdown."""
     run, conclusion = page.run, page.conclusion
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **run.manifest}, "when": tables.when,
@@ -167,5 +167,5 @@ def _context(page: Document) -> dict[str, Any]:
 
 
 def source(name: str) -> Markup:
-    """Return a style sheet or script as markup."""
+    """Return the style sheet or script called `name` as markup."""
     return Markup(template(name))  # noqa: S704 - a file of this package

@@ -30,7 +30,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 
 
 def outage_title(death: Outage) -> str:
-    """Return a title: the share of responses that failed in the seconds that were wholly without the node."""
+    """Return a title with the share of responses that failed in the whole seconds without the node."""
     failed, offered = death.failed("without")
     name = style.plain(death.step.subject, 24)
     if not offered:
@@ -40,13 +40,13 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw latency and responses over time of each load in which a node was killed, a column per load."""
+    """Draw latency and responses over time of the loads in which a node was killed, a column per load."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
 
 def outage_table(deaths: Sequence[Outage]) -> Table:
-    """Tabulate failed responses, and medians of the per-second p99, before, during and after a node's absence."""
+    """Return a table of failed responses and of p99s before, during and after a node's absence."""
 
     def cells(death: Outage, part: str) -> tuple[str, str]:
         failed, offered = death.failed(part)
@@ -119,7 +119,7 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Return in words, by workload, whether a store's knee is above that of `against`, below it, or inconclusive."""
+    """Return in words, by workload, whether a store's knee is ahead of that of `against`, behind it, or neither."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -133,7 +133,7 @@ def standing(store: Store, against: Store) -> str:
 
 
 def amplification(stores: Sequence[Store]) -> style.Picture:
-    """Draw amplification of each store with files: bytes written per byte given, and bytes on disk per live byte."""
+    """Draw bars for each store with files: its bytes written per byte given, and its bytes on disk per live byte."""
     kept = [store for store in stores if store.on_disk]
     known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
@@ -163,7 +163,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Tabulate stores: gains of the PUT and GET knees over the reference store, amplification, own memory, verdict."""
+    """Return a table of stores: gains of their knees over the reference store, amplification, memory and verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -186,7 +186,7 @@ def _gain(more: Bounded | None, store: Store, workload: str) -> str:
 
 
 def store_sections(run: Run) -> Iterator[Section]:
-    """Yield the sections on stores: amplification, memory and a table; none for a run without stores."""
+    """Yield the sections on stores, with amplification, memory and a table; nothing for a run without stores."""
     filled = list(stores(run))
     if not filled:
         return
@@ -199,7 +199,7 @@ def store_sections(run: Run) -> Iterator[Section]:
 
 @style.styled
 def history(trends: Sequence[Trend]) -> style.Picture:
-    """Draw at most MOST_PANELS trends, a panel each, trends that changed level first: dots are runs, lines levels."""
+    """Draw at most MOST_PANELS trends, changed ones first: a panel per trend, with dots for runs, lines for levels."""
     shown = sorted(trends, key=lambda trend: (not trend.changes, -len(trend.frame)))[:MOST_PANELS]
     if not shown:
         return style.empty("nothing was measured twice yet")
@@ -242,7 +242,7 @@ def _panel(axes: Axes, trend: Trend) -> None:
 
 
 def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
-    """Yield each change of level in a line, the largest first, then the runs in which the machine was not as usual."""
+    """Yield a sentence per change of level, the largest first, then one on the runs with an unusual machine."""
     changes = [(trend, change) for trend in trends for change in trend.changes]
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
@@ -259,7 +259,7 @@ def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:
-    """Tabulate every trend: its number of runs, median, last value, and changes of level."""
+    """Return a table of all trends, with their numbers of runs, medians, last values, and changes of level."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
@@ -274,6 +274,6 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
 
 def history_sections(run: Run) -> Iterator[Section]:
-    """Yield the section on trends if the run is one of experiment 08: its frames hold the history of other runs."""
+    """Yield the section on trends, if the run looked at the history of other runs (experiment 08)."""
     if (trends := trends_of(run)) is not None:
         yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

@@ -47,7 +47,7 @@ _VALUE: dict[Unit, Callable[[float], str]] = {
 
 
 def value_of(measure: Measure) -> str:
-    """Return a number with its interval and unit: 24.2 % (22.2 to 26.6)."""
+    """Return a measure's number as text with unit and interval: 24.2 % (22.2 to 26.6)."""
     written = _VALUE[measure.unit]
     if measure.bound != Bound.EXACT:
         return f"{measure.bound.value} {written(measure.value)}"
@@ -71,7 +71,7 @@ def value_of(measure: Measure) -> str:
 
 @singledispatch
 def words_of(evidence: object) -> str:
-    """Return one piece of an answer's evidence in words. Raises TypeError if no function is registered for its type."""
+    """Return one piece of an answer's evidence in words. Raises TypeError for a type without a registered function."""
     raise TypeError(f"no words for {type(evidence).__name__}: register them with words_of.register")
 
 
@@ -118,7 +118,7 @@ def _(difference: Difference) -> str:
 
 
 def _change(row: Row) -> str:
-    """Return the change of a row with its interval; "or more" if one side's value is a bound."""
+    """Return the change of a row as text with its interval, and "or more" if one side's value is a bound."""
     if not (row.decided and (row.at_most or row.at_least)):
         return row.change
     if row.ratio < 1:
@@ -131,14 +131,14 @@ def _change(row: Row) -> str:
 
 
 def _offered(difference: Difference, row: Row) -> str:
-    """Return the rate at which a response time or a CPU time was measured; empty for other quantities."""
+    """Return in words the rate at which a response time or CPU time was measured; empty for other quantities."""
     if not (row.quantity.is_latency or row.quantity.unit == "us"):
         return ""
     return f" at {words.rate(difference.rate_rps)} each" if words.known(difference.rate_rps) else " in closed loop"
 
 
 def refusal_words(refusals: Iterable[Refusal]) -> str:
-    """Return why a difference is not compared: each reason once, with all sides that it applies to."""
+    """Return in words why a difference is not compared: every reason once, with the sides that it concerns."""
     sides: dict[str, list[str]] = {}
     for refusal in refusals:
         sides.setdefault(_refusal(refusal), []).append(facts.engine_name(refusal.side))
@@ -146,7 +146,7 @@ def refusal_words(refusals: Iterable[Refusal]) -> str:
 
 
 def _refusal(refusal: Refusal) -> str:
-    """Return the reason of a refusal in words, with {} in place of the name of its side."""
+    """Return in words why a difference is not compared, with {} in place of the side that this concerns."""
     amounts = refusal.amounts
     if refusal.reason == Reason.MACHINE:
         return _machine_made(refusal)
@@ -190,7 +190,7 @@ def _(ratio: KneeRatio) -> str:
 
 
 def knee_words(knee: Knee) -> str:
-    """Return a knee with its interval in words, else its known bound, else "unknown"."""
+    """Return a knee in words with its interval, else a known bound of the knee, else "unknown"."""
     return rate_interval(knee) if knee.known else "unknown"
 
 
@@ -213,7 +213,7 @@ def _(tail: Explained) -> str:
 def evidence_of(answer: Answer) -> str:
     """Return all evidence of an answer in one line; empty without evidence.
 
-    More than MOST_PAIRS differences are grouped by quantity and baseline; groups with a decided difference come first.
+    More than MOST_PAIRS differences are grouped by quantity and baseline. Groups with a decided difference come first.
     """
     alike = [piece for piece in answer.evidence if isinstance(piece, Difference) and _says_all(piece)]
     if len(alike) <= MOST_PAIRS or len(alike) < len(answer.evidence):
@@ -224,7 +224,7 @@ def evidence_of(answer: Answer) -> str:
 
 
 def _says_all(difference: Difference) -> bool:
-    """Return whether a difference is just a change, or a reason for not comparing: no bound, no other row."""
+    """Return whether one line says all of a difference, because it has no bounds and no further rows."""
     row = difference.row
     bounded = row.spill_over or row.at_least or row.at_most
     more = difference.all_threads, difference.cpu, difference.alone
@@ -232,7 +232,7 @@ def _says_all(difference: Difference) -> bool:
 
 
 def _from_one_baseline(differences: Sequence[Difference]) -> str:
-    """Return the changes of several treatments against one baseline; without a decided change, only their names."""
+    """Return in words how several treatments differ from one baseline. Undecided treatments are only named."""
     row, label = differences[0].row, differences[0].label
     base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
     same = f"the same within {words.given_share(differences[0].margin)}"
@@ -261,21 +261,21 @@ def needed_words(answer: Answer) -> str:
 
 
 def basis_words(answer: Answer) -> str:
-    """Return in words what an answer rests on, such as: 6 fresh starts of each; 2 published outputs."""
+    """Return in words what an answer rests on, such as 2 published outputs."""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count))
     return words.several(answer.count, answer.basis.value) if answer.count else ""
 
 
 def verdict_words(answered: Answered) -> str:
-    """Return the verdict in a word and, if the question has one, its plain sentence for that verdict."""
+    """Return the verdict in a word, followed by the question's sentence for this verdict, if it has one."""
     verdict = answered.answer.verdict
     lead = {Verdict.YES: answered.question.yes, Verdict.NO: answered.question.no}.get(verdict, "")
     return f"{verdict.value.capitalize()}. {lead}".strip()
 
 
 def effect_words(answered: Answered) -> str:
-    """Return an answer's evidence in one line, or that nothing was measured: for tables and other reports."""
+    """Return an answer's evidence in one line for tables, or that nothing was measured."""
     if not answered.measured:
         return "not measured in this run"
     evidence = evidence_of(answered.answer)

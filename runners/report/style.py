@@ -1,8 +1,8 @@
-"""One look for every figure: safe for colour-blind readers, readable in print, on a light card even on a dark page.
+"""The common look of figures: safe for colour-blind readers, readable in print, on a light card even on a dark page.
 
-Colours are those of Okabe and Ito (2008), "Color Universal Design"; what differs in colour also differs in line style
-or in place, so that a figure can be read in grey. Figures are drawn without pyplot: no global state, no window, and the
-same input gives the same bytes.
+The colours are by Okabe and Ito (2008), "Color Universal Design". Curves of different colours also differ in line style
+or in place, so that a figure can be read in grey. Figures are drawn without pyplot, so there is no global state and no
+window. The same input gives the same bytes.
 """
 
 import io
@@ -54,7 +54,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 @contextmanager
 def lab_settings() -> Iterator[None]:
-    """Apply the lab's matplotlib settings in the body of a `with`, whatever settings a notebook has made."""
+    """Apply the lab's matplotlib settings in the body of a `with`, whatever settings a notebook has made before."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -70,7 +70,7 @@ HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bol
 
 
 def broken(heading: str, width_in: float) -> list[str]:
-    """Return a heading as lines of at most `width_in` inches; matplotlib's own wrapping reads dollars as a formula."""
+    """Return a heading as lines of at most `width_in` inches. Matplotlib's own wrapping takes dollars for formulas."""
     lines = [""]
     for word in heading.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -83,9 +83,9 @@ def broken(heading: str, width_in: float) -> list[str]:
 
 
 class Picture(Figure):
-    """A figure in the lab's look that a notebook shows without pyplot; its layout is computed when it is first saved.
+    """A figure in the lab's look, which a notebook shows without pyplot. The first save computes its layout.
 
-    `heading` is its heading in one line, `alt` says in words what it shows, `anchor` is its place in a report.
+    `heading` is the heading in one line, `alt` is a description in words, and `anchor` is the id in a report.
     """
 
     def __init__(self, width_in: float = 8.4, height_in: float = 4.4) -> None:
@@ -95,19 +95,19 @@ class Picture(Figure):
         self.handles: list[Any] = []  # of the legend
 
     def headed(self, heading: str, alt: str = "") -> Self:
-        """Set the figure's heading and description (`alt`, or else the heading), and return the figure."""
+        """Set the figure's heading, and `alt` (or else the heading) as its description. Return the figure."""
         lines = broken(heading, (0.97 - HEADING_X) * self.get_figwidth())
         self.suptitle("\n".join(lines), x=HEADING_X, ha="left", fontproperties=HEADING)
         self.heading, self.alt = heading, alt or f"{heading}."
         return self
 
     def at(self, anchor: str) -> Self:
-        """Set the figure's anchor in a report, and return the figure."""
+        """Set the figure's id in a report, and return the figure."""
         self.anchor = anchor
         return self
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draw the figure; in the first pass of saving, only compute the layout, since matplotlib draws it again."""
+        """Draw the figure. The first pass of saving only computes the layout; the second pass draws the figure."""
         engine = self.get_layout_engine()
         if self.canvas.is_saving() and isinstance(engine, ConstrainedLayoutEngine):
             engine.execute(self)
@@ -134,7 +134,7 @@ ROWS, VALUE = "rows", "value"
 
 
 def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
-    """Make the y axis one of labelled rows, the first at the top."""
+    """Label the y axis with the names of rows, the first row at the top."""
     axes.set_yticks(range(len(labels)), labels, fontsize=fontsize)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -142,7 +142,7 @@ def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
 
 
 def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: str = INK) -> None:
-    """Write a value to the right of a row."""
+    """Write the value of a row at its right end."""
     axes.annotate(
         text, (1, row), (5, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=fontsize,
         color=colour, annotation_clip=False, gid=VALUE,
@@ -154,9 +154,10 @@ def bars(
     labels: Sequence[str], series: Sequence[tuple[str, str, Sequence[float]]], unit: Callable[[float], str], axis: str,
     heading: str, marks: Sequence[tuple[str, float, str, str]] = (), ends: Sequence[tuple[float, float]] = (),
 ) -> Picture:  # fmt: skip
-    """Draw horizontal bars: each row has one bar per series (label, colour, a value for each row), with its value.
+    """Draw horizontal bars: in each row, one bar for each series. A series is (label, colour, values by row).
 
-    `marks`: vertical lines (name, value, colour, dash); `ends`: intervals of the first series, as black lines.
+    `labels` names the rows, and `unit` writes a bar's value. `axis` is the label of the axis. `marks` are vertical
+    lines (name, value, colour, dash). `ends` are intervals of the first series, drawn as black lines.
     """
     figure = Picture(8.4, 1.6 + 0.4 * max(1, len(labels)))
     axes = figure.add_subplot()
@@ -183,7 +184,7 @@ def bars(
 
 @styled
 def png(figure: Figure) -> bytes:
-    """Return the figure as PNG, with PNG_DPI dots per inch."""
+    """Return the figure as the content of a PNG file with PNG_DPI dots per inch."""
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=PNG_DPI, metadata={"Software": None})
     figure.set_layout_engine(None)  # it keeps the layout that it has now; to find it again takes half of the time
@@ -192,7 +193,7 @@ def png(figure: Figure) -> bytes:
 
 @styled
 def svg(figure: Figure, name: str) -> str:
-    """Return the figure as an `<svg>` element for a page; `name`, unique in the page, is the prefix of its ids."""
+    """Return the figure as an `<svg>` element. `name` is the prefix of the element's ids, and is unique in a page."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     figure.set_layout_engine(None)
@@ -214,7 +215,7 @@ _PLACES, _LONG = re.compile(r'\b[dxy]="[^"]*"'), re.compile(r"-?\d+\.\d{2,}")
 
 
 def plain(text: object, limit: int = 90) -> str:
-    """Return `text` as a line of at most `limit` letters without control characters, safe as a label; "?" if empty."""
+    """Return `text` as a safe label: one line of at most `limit` letters, without control characters; "?" if empty."""
     line = _CONTROL.sub(" ", str(text)).strip()
     line = line if len(line) <= limit else line[: limit - 1] + "…"
     return line or "?"
@@ -225,7 +226,7 @@ AROUND_LABEL = 4.8
 
 
 def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
-    """Put the legend below a figure, each label once, in `most` columns, or in fewer if so many would not fit."""
+    """Put a legend below a figure, with every label once, in `most` columns or, if they are too wide, in fewer."""
     if handles is None:
         handles = [handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]]
     font = FontProperties(family=["DejaVu Sans"], size=fontsize)
@@ -242,12 +243,12 @@ def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[
 
 
 def colour_of(engine: str) -> str:
-    """Return the colour that an engine has of its own, or else the SPARE colour that its name determines."""
+    """Return an engine's own colour; if it has none, one of the SPARE colours, which its name determines."""
     return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
 
 
 def colours_of(engines: Iterable[str]) -> dict[str, str]:
-    """Return a distinct colour for each engine of one figure: its own, or a spare one if its own is taken already."""
+    """Return distinct colours by engine for one figure. An engine whose own colour is taken gets a spare colour."""
     colours: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
         own, taken = colour_of(engine), set(colours.values())
@@ -261,13 +262,13 @@ def engine_name(engine: str) -> str:
 
 
 def name_of(step: Step) -> str:
-    """Return a load's name for figures: RocksDB PUT."""
+    """Return a step's name for figures, such as RocksDB PUT."""
     title = plain(step.record.loop.stage_title or engine_name(step.subject), 40)
     return f"{title} {plain(step.workload.upper(), 12)}"
 
 
 def workloads(steps: Iterable[Step]) -> str:
-    """Return the workloads of steps as one text: PUT/GET."""
+    """Return the names of the steps' workloads as one text, such as PUT/GET."""
     return "/".join(dict.fromkeys(plain(step.workload.upper(), 12) for step in steps)) or "Latency"
 
 
@@ -288,20 +289,20 @@ def is_dark(colour: str) -> bool:
 
 
 def axis_time(value_us: float, _place: float = 0) -> str:
-    """Return a tick of a latency axis: 50 us, 1 ms, 2 s. A formatter of matplotlib."""
+    """Return the label of a tick on a latency axis, for matplotlib: 50 us, 1 ms, 2 s."""
     scale, unit = words.time_unit(value_us)
     return f"{value_us / scale:g} {unit}"
 
 
 def axis_count(value: float, _place: float = 0) -> str:
-    """Return a tick of an axis of counts or rates: 500, 12 000, 1.5 M. A formatter of matplotlib."""
+    """Return the label of a tick on an axis of counts or rates, for matplotlib: 500, 12 000, 1.5 M."""
     if abs(value) >= 1e6:
         return f"{value / 1e6:g} M"
     return f"{value:,.0f}".replace(",", " ") if abs(value) >= 10 else f"{value:g}"
 
 
 def latency_axis(axes: Axes, low_us: float, high_us: float) -> None:
-    """Make y a logarithmic latency axis, `low_us` to `high_us` with room; over few decades, ticks at 1, 2, 5."""
+    """Make y a logarithmic axis with room for `low_us` to `high_us`. An axis of few decades has ticks at 1, 2 and 5."""
     low, high = max(low_us, 1e-3) / 1.25, max(high_us, low_us, 2e-3) * 1.4
     axes.set(yscale="log", ylim=(low, high))
     subs = (1.0, 2.0, 5.0) if math.log10(high / low) < 3.8 else (1.0,)
@@ -313,7 +314,7 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 
 
 def percentile_axis(axes: Axes, most: float) -> None:
-    """Make x the axis of 1/(1 - p), logarithmic up to `most`, labelled with the percentile p."""
+    """Make x a logarithmic axis of 1/(1 - p), up to `most`, with labels of the percentiles p."""
     axes.set(xscale="log", xlim=(1, max(most, 2.5)), xlabel="percentile (axis: 1/(1-p))")
     labels = {1 / (1 - p): f"{100 * p:.8g} %" for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001}
     axes.set_xticks(list(labels), list(labels.values()))
@@ -325,7 +326,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
-    """Return a floor's legend label and line style: solid if a drawn load has the floor's rate and connections."""
+    """Return a floor's legend label and line style: solid if a load has its rate and connections, else dotted."""
     if any(instrument.taken_at(floor, load) for load in loads):
         return "instrument floor (noop)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
@@ -333,10 +334,10 @@ def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
-    """Draw the floor's percentiles across a plot of latency in us; return the legend's entry, None without a floor.
+    """Draw the floor's percentiles as lines across a plot of latency in us; return the legend's entry, or None.
 
-    Set the limits of the y axis before: they stay, and a line beyond them is omitted. If the floor was taken at the
-    rate and connections of a load, the area below the floor's median is shaded; else the lines are dotted.
+    Set the limits of the y axis before: they stay, and a line beyond them is omitted. If the floor has the rate and
+    connections of a load, the area below the floor's median is shaded; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:
@@ -361,6 +362,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return a list with the floor's median in us, for the limits of an axis; [] without a floor that may be quoted."""
+    """Return a list with the floor's median in us, to set an axis' limits; [] without a floor that may be quoted."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -1,6 +1,6 @@
-"""Tables, figures and sections of a report as plain values; cells hold numbers as `runners.words` writes them.
+"""Tables and sections of a report as plain values, and their Markdown. Cells are texts, as `runners.words` writes them.
 
-The templates write tables as HTML or as Markdown (of code-hosting sites and notebooks), and escape each cell except
+The templates write tables as HTML, or as Markdown for code-hosting sites and notebooks. They escape every cell, except
 text of the type `Markdown`.
 """
 
@@ -33,7 +33,7 @@ PROSE: dict[str, dict[str, str]] = tomllib.loads(template("sections.toml"))
 
 
 def _quantity(written: Callable[..., str]) -> Callable[..., str]:
-    """Return a function that writes numbers as `written` does, but unknown ones as a dash."""
+    """Return a function that writes numbers as the function `written` does, but unknown numbers as a dash."""
 
     def quantity(*numbers: float | None) -> str:
         text = written(*numbers)
@@ -48,7 +48,7 @@ size, seconds, number = _quantity(words.size), _quantity(words.seconds), _quanti
 
 
 class Linked(str):
-    """A cell with a link to an anchor of the report."""
+    """The text of a cell that links to an anchor of the report."""
 
     anchor: str
 
@@ -60,20 +60,20 @@ class Linked(str):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first column names the rows; others are right-aligned if `numeric`. `note`: text below it."""
+    """A table of a report, whose first column names the rows."""
 
     caption: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    numeric: bool = True
+    note: str = ""  # the text below the table
+    numeric: bool = True  # all columns but the first are right-aligned
 
     def _repr_markdown_(self) -> str:
         return table(self)
 
 
 def when(unix_s: Any) -> str:
-    """Return a Unix time in UTC to the second; a dash for a value that is no time."""
+    """Return a Unix time as text, in UTC and to the second; a dash for a value that is no time."""
     try:
         return datetime.fromtimestamp(float(unix_s), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (TypeError, ValueError, OverflowError, OSError):
@@ -82,21 +82,18 @@ def when(unix_s: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: its heading, text, figures, flame graphs and tables, in this order.
+    """A part of a report: its heading, text, figures, flame graphs and tables, in this order."""
 
-    Answers link to `anchor`, and to the anchors of the figures. `text` is one plain paragraph, or empty.
-    """
-
-    anchor: str
+    anchor: str  # answers link to it, and to the anchors of the figures
     title: str
-    text: str = ""
+    text: str = ""  # one plain paragraph, or empty
     figures: "tuple[Picture, ...]" = ()
     tables: tuple[Table, ...] = ()
     graphs: "tuple[FlameGraph, ...]" = ()
 
     @classmethod
     def of(cls, anchor: str, *contents: "Picture | Table", text: str | None = None) -> Self:
-        """Return the section of an anchor, with title and text from sections.toml; `text` replaces that text."""
+        """Return a section with the title and text that sections.toml has for its anchor; `text` replaces that text."""
         own = PROSE[anchor]
         figures = tuple(content for content in contents if not isinstance(content, Table))
         shown_tables = tuple(content for content in contents if isinstance(content, Table))
@@ -104,7 +101,7 @@ class Section:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to look at."""
+        """Whether the section has neither figures nor tables nor flame graphs."""
         return not (self.figures or self.tables or self.graphs)
 
 
@@ -115,11 +112,11 @@ _AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.")
 
 
 class Markdown(str):
-    """Text that is Markdown already."""
+    """Text that is Markdown already, and is not escaped again."""
 
 
 def escape(value: object) -> str:
-    """Return `value` on one line, shown as it is: nothing in it is markup, a link, an image, a mention or HTML."""
+    """Return `value` as one line of Markdown that shows it literally, without any markup, link, mention or HTML."""
     if isinstance(value, Markdown):
         return value
     text = UNPRINTABLE.sub("", str(value).replace("\t", " "))
@@ -139,7 +136,7 @@ def fenced(text: str, language: str = "") -> Markdown:
 
 
 def table(content: Table, place: Callable[[str], str | None] = lambda anchor: anchor) -> Markdown:
-    """Return a Markdown pipe table with its note; `place` returns the target of a cell's anchor, None for no link."""
+    """Return a Markdown pipe table with its note. `place` maps a cell's anchor to a link's target (None: no link)."""
     head = "| " + " | ".join(escape(cell) or " " for cell in content.head) + " |"
     right = "---:" if content.numeric else "---"
     rule = "| " + " | ".join("---" if index == 0 else right for index in range(len(content.head))) + " |"
@@ -149,7 +146,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table under its caption; a caption that begins with the first cell of the head is left out."""
+    """Return a Markdown table under its caption. A caption that begins with the head's first cell is left out."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 
@@ -164,12 +161,12 @@ def bold(value: object) -> Markdown:
 
 
 def path(target: str) -> Markdown:
-    """Return a relative path, percent-encoded, as the target of a Markdown link."""
+    """Return a relative path as the target of a Markdown link, percent-encoded."""
     return Markdown(quote(target, safe="/-._~#"))
 
 
 def figure(anchor: str, alt: str, kept: frozenset[str] | None = None) -> Markdown:
-    """Return Markdown of a figure: its image, or a reference to report.html if `kept` (None: all) lacks its anchor."""
+    """Return a figure's Markdown: its image, or a reference to report.html if `kept` (None: all) lacks its anchor."""
     place = path(anchor)
     if kept is not None and anchor not in kept:
         return Markdown(f'<a id="{place}"></a>(drawn in report.html: {escape(alt)})')

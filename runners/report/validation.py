@@ -1,4 +1,4 @@
-"""Build the sections on generators: floors, wrk2's timer, a stalled server, CPU time, one load by two generators."""
+"""Build the sections on load generators: floors, wrk2's timer, a frozen server, CPU time, one load by two of them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
 def instrument_sections(run: Run) -> Iterator[Section]:
-    """Yield the sections on generators: floors, a stalled server, wrk2's timer tick, and CPU costs."""
+    """Yield the sections on load generators: latency floors, a frozen server, wrk2's timer, and CPU time."""
     measured = instrument.floors(run.steps)
     if instrument.points(measured):
         yield Section.of("floors", floors(measured).at(generators.FLOORS))
@@ -56,7 +56,7 @@ def instrument_sections(run: Run) -> Iterator[Section]:
 
 
 def _costs(measured: Sequence[Floor]) -> Table:
-    """Tabulate the generators' CPU seconds per million requests, a column for each rate and number of connections."""
+    """Return a table of CPU seconds per million requests: a row per generator, a column per rate and connections."""
 
     def place(floor: Floor) -> tuple[int, float | None]:
         return floor.connections, None if floor.closed else floor.rate_rps
@@ -85,7 +85,7 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
-    """Return the fewest connections, the highest rate on so many, and each generator's floor at this rate."""
+    """Return the fewest connections, the highest rate on so many connections, and the floors there by generator."""
     fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 
@@ -108,9 +108,9 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 
 @style.styled
 def floors(measured: Sequence[Floor]) -> style.Picture:
-    """Draw p50 (filled) and p99 (hollow) of each generator over its rounds, a panel for each rate and connections.
+    """Draw every generator's p50 (filled) and p99 (hollow) over its rounds, on a server that does nothing.
 
-    wrk, which has no rate, stands in the last panel of its number of connections.
+    A panel has one rate and one number of connections. wrk, which has no rate, is in the last panel of its connections.
     """
     panels: list[tuple[str, list[Floor]]] = []
     points = instrument.points(measured)
@@ -148,7 +148,7 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
-    """Return the quietest round (the least p99) of each generator, at the highest rate of the fewest connections."""
+    """Return each generator's round with the lowest p99, at the highest rate on the fewest connections."""
     measured = instrument.floors(steps)
     groups = [floor.good for floor in _lead(measured)[2].values()] if instrument.points(measured) else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
@@ -161,7 +161,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw latency of `rounds` and of a published output over linear percentiles; a timer's tick is a straight line."""
+    """Draw latency of `rounds` and of a published output over linear percentiles. A timer makes a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
@@ -190,9 +190,9 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
 
 @style.styled
 def stall(seen: Sequence[Stall]) -> style.Picture:
-    """Draw, for a server that was frozen, how many requests took longer than each response time.
+    """Draw how many requests to a frozen server took longer than each response time, a line per generator.
 
-    The broad grey line shows the waits that follow from the schedule; a generator that counts all of them lies on it.
+    The broad grey line shows the waits that follow from the schedule. A generator that counts them all lies on it.
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
@@ -226,7 +226,7 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
 
 
 def two_generators_sections(run: Run) -> Iterator[Section]:
-    """Yield the section that compares wrk2 with truepace on one load."""
+    """Yield the section that compares what wrk2 and truepace measured of one load, if the run has such a load."""
     if (readings := two_readings(run.steps)) is not None:
         yield Section.of(ANCHOR, two_generators(readings).at(FIGURE), text=_text(readings))
 
@@ -252,7 +252,7 @@ def _text(readings: TwoReadings) -> str:
 
 
 def _added(difference: Difference) -> str:
-    """Return how much higher or lower wrk2 reads a percentile than truepace, with the interval over the rounds."""
+    """Return in words how much higher or lower wrk2's percentile is than truepace's, with the interval."""
     added, name = difference.added_us, words.level(difference.level)
     if added.holds_zero:
         return f"{name} not decided ({words.latency_interval(added.value, added.low, added.high)})"
@@ -263,7 +263,7 @@ def _added(difference: Difference) -> str:
 
 @style.styled
 def two_generators(readings: TwoReadings) -> style.Picture:
-    """Draw the response time of every round of both generators by percentile."""
+    """Draw response time by percentile, a line for every round of both generators."""
     spectra = ((step.frames["spectrum"], facts.tool(step)) for step in readings.loads)
     curves = (curve(spectrum, facts.RESPONSE, label_of(tool), colour_of(tool)) for spectrum, tool in spectra)
     lines = [line for line in curves if line is not None]
@@ -281,7 +281,7 @@ def two_generators(readings: TwoReadings) -> style.Picture:
 
 
 def consoles(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield a title and the printed output of each generator's first round."""
+    """Yield (title, printed output) of each generator's first round."""
     for step in run.find(kind=PAIRED):
         if step.record.round == 1 and (text := step.folder.console_text()):
             load = f"{words.rate(facts.offered_rps(step))} on {words.connections(step.record.connections)}"
@@ -289,6 +289,6 @@ def consoles(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def left_out(run: Run) -> Iterator[str]:
-    """Yield a sentence that wrk2 was absent, and how to get it, if a load by wrk2 was planned."""
+    """If a load by wrk2 was planned but left out, yield a sentence that says so, and how to get wrk2."""
     if NAME in (run.manifest.get("left_out") or ()) and not run.find(kind=PAIRED):
         yield PROSE[ANCHOR]["absent"]

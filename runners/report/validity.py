@@ -1,4 +1,4 @@
-"""Write the validity of a report: notices before the first number, and how many checks passed and which failed."""
+"""Write how valid a report is: notices before the first number, the number of passed checks, and failed checks."""
 
 import os
 import tomllib
@@ -23,7 +23,7 @@ _FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
 def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
     """Return failed checks of one kind in a sentence: what failed, where, and what follows.
 
-    `places`: names of loads to write instead of the checks' places and values.
+    If `places` (names of loads) is given, it replaces the checks' own places and values.
     """
     failed, follows = _FAILED.get(checks[0].about, [checks[0].about, "see conclusions.json"])
     if places is None:
@@ -34,7 +34,7 @@ def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
 
 
 def _place_words(check: Check) -> str:
-    """Return where a check failed, with the first of its values; empty if neither is known."""
+    """Return in words where a check failed, with the first of its values; empty if neither is known."""
     values = list(map(words_of, check.measures))
     if len(values) > MOST_NAMED + 1:
         values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]
@@ -43,7 +43,7 @@ def _place_words(check: Check) -> str:
 
 
 def validity_line(checks: Sequence[Check]) -> str:
-    """Return in one line how many checks passed, and which could not be made."""
+    """Return a sentence on how many checks passed, and which checks could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
     failed = f" and {words.count(len(known) - passed)} failed" if passed < len(known) else ""
@@ -54,7 +54,7 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield a sentence for each kind of failed check, with the questions it touches; kinds that touch none are last."""
+    """Yield a sentence for each kind of failed check and the questions it touches; kinds that touch none are last."""
     harmless = list[str]()
     failed = [check for check in conclusion.checks if check.failed]
     for checks in facts.grouped(failed, lambda check: check.about).values():
@@ -69,19 +69,19 @@ def failed_checks(conclusion: Conclusion) -> Iterator[str]:
 
 
 def numbered_questions(numbers: Iterable[int]) -> str:
-    """Return questions by their numbers: question 3, questions 1, 2 and 6."""
+    """Return the numbers of questions as text, such as question 3 or questions 1, 2 and 6."""
     texts = list(map(str, sorted(numbers)))
     return f"question{'s' if len(texts) > 1 else ''} {words.listed(texts)}"
 
 
 def _places(check: Check, loads: Sequence[Step]) -> list[str]:
-    """Return the titles of the loads that a check is about, else the block of its comparison; empty without both."""
+    """Return the titles of `loads` that a check concerns, else the block that it concerns; empty without both."""
     titles = [facts.title(load) for load in loads if load.name in check.steps]
     return titles or ([f"in “{check.place}”"] if check.place else [])
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
-    """Return a sentence per failed check that touches question `number`; checks that exclude evidence come first."""
+    """Return sentences on the failed checks that touch question `number`. Checks that exclude evidence come first."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
@@ -90,9 +90,9 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
 
 
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
-    """Yield what a reader must know before the first number: an unfinished run, invalid steps, empty profiles.
+    """Yield sentences that a reader must know before the first number: unfinished runs, invalid steps, empty profiles.
 
-    `has_sections`: the experiment has sections of its own, so a run without a load step lacks nothing.
+    `has_sections` says that the experiment has sections of its own, so that a run without a load step lacks nothing.
     """
     if (status := run.manifest.get("status", "not known")) != "complete":
         yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
@@ -106,7 +106,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield remarks on single steps: a host's network, why a step is not quoted, unreadable files, an empty profile."""
+    """Yield (step, remark): on a host's network, why a step is not quoted, unreadable files, or an empty profile."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:
@@ -124,7 +124,7 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
 
 
 def _name_of(step: Step) -> str:
-    """Return a step's name for readers: RocksDB PUT at 9 000/s, profiled."""
+    """Return a step's name for readers, such as RocksDB PUT at 9 000/s, profiled."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
@@ -132,7 +132,7 @@ def _name_of(step: Step) -> str:
 
 
 def _network(network: HostNetwork) -> str:
-    """Return in words how a generator's host affects a shared load: round trip, repeated segments, clock, stalls."""
+    """Return a sentence on how a generator's host affects a load: round trip, repeated segments, clock, stalls."""
     off_us = abs(network.off_us) if network.off_us is not None else None
     parts = (
         (network.round_trip_us, words.latency, "its round trip to the server, in every response time, takes {}"),

@@ -1,1 +1,1 @@
-"""The results of a run as typed values: answers with the numbers and the steps that they rest on. No English."""
+"""The results of a run as typed values: answers with numbers and steps, which `report` puts into words."""

@@ -1,8 +1,8 @@
 """A question of an experiment and its answer: a verdict, the numbers behind it, and the steps that it rests on.
 
-A verdict is taken from an interval, never from a value alone: *yes* if the whole interval lies on the side that the
-question asks for, *no* if it lies on the other side or holds only differences too small to matter, else *inconclusive*.
-The planning of loads imports this module too, so this module imports neither statistics nor frames.
+A verdict is taken from an interval, never from a value alone. It is *yes* if the whole interval lies on the side that
+the question asks for. It is *no* if the interval lies on the other side, or holds only differences too small to matter.
+Else it is *inconclusive*. This module imports neither scipy nor pandas, since the planning of loads imports it too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of(low: float, high: float) -> Verdict:
-        """Return YES if the whole interval lies above zero, NO if none of it does, else (also for NaN) INCONCLUSIVE."""
+        """Return YES if all of the interval is above zero, NO if none of it is, else (also for NaN) INCONCLUSIVE."""
         return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
     @staticmethod
     def of_all(parts: Iterable[Verdict]) -> Verdict:
-        """Return NO if a part is NO, else INCONCLUSIVE if one is, else YES. Raises ValueError if there is no part."""
+        """Return NO if any part is NO, else INCONCLUSIVE if any part is, else YES. Raises ValueError without parts."""
         return min(parts, key=(Verdict.NO, Verdict.INCONCLUSIVE, Verdict.YES).index)
 
     @staticmethod
     def of_any(parts: Iterable[Verdict]) -> Verdict:
-        """Return YES if a part is YES, else INCONCLUSIVE if one is, else NO. Raises ValueError if there is no part."""
+        """Return YES if any part is YES, else INCONCLUSIVE if any part is, else NO. Raises ValueError without parts."""
         return min(parts, key=(Verdict.YES, Verdict.INCONCLUSIVE, Verdict.NO).index)
 
 
@@ -75,7 +75,7 @@ class Bound(StrEnum):
 
 
 class Relation(StrEnum):
-    """The relation of a measure to its second value: it is compared with that value, or it is a part of that value."""
+    """How a measure relates to its second value: it is compared with that value, or is a part of it."""
 
     AGAINST = "against"
     OF = "of"
@@ -83,18 +83,15 @@ class Relation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of an answer: its label, value and unit, and its 95 % interval or range (NaN if there is none).
-
-    `other`: a second number to write after this one; `relation`: how the two are related (42.8 % against 24.2 %).
-    """
+    """One number of an answer with its unit, and with its 95 % interval or the range of several values."""
 
     label: str
     value: float
     unit: Unit
-    low: float = math.nan
+    low: float = math.nan  # NaN without an interval
     high: float = math.nan
     bound: Bound = Bound.EXACT
-    other: Measure | None = None
+    other: Measure | None = None  # a second number to write after this one: 42.8 % against 24.2 %
     relation: Relation = Relation.AGAINST
 
     @classmethod
@@ -104,20 +101,20 @@ class Measure:
 
     @classmethod
     def mean(cls, label: str, values: Sequence[float], unit: Unit) -> Measure:
-        """Return the mean of values as a measure, with the least and the largest value as its bounds."""
+        """Return the mean of values as a measure, with the smallest and the largest value as its bounds."""
         return cls(label, sum(values) / len(values), unit, min(values), max(values))
 
     def against(self, other: Measure) -> Measure:
-        """Return a copy of the measure with `other`, the measure that it is compared with."""
+        """Return a copy of the measure that is compared with the measure `other`: 42.8 % against 24.2 %."""
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy of the measure with `value`, the whole (or wanted) amount that the measure is a part of."""
+        """Return a copy of the measure that is a part of a whole or wanted amount, `value`: 10 of 12 starts."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
 class Basis(StrEnum):
-    """The kind of evidence that an answer rests on; `Answer.count` says how many pieces of it there are."""
+    """The kind of evidence that an answer rests on; `Answer.count` is the number of its pieces."""
 
     LOADS = "load"
     PROFILES = "profile"
@@ -136,7 +133,7 @@ class Basis(StrEnum):
 
 
 class Needed(StrEnum):
-    """The thing that would decide an inconclusive answer; `Answer.needed_count` is how many of it are needed."""
+    """What would decide an inconclusive answer; `Answer.needed_count` is the number of items that it takes."""
 
     STARTS = "starts"
     SAMPLES = "samples"
@@ -157,51 +154,42 @@ class Needed(StrEnum):
 
 
 class Question(Struct, frozen=True):
-    """A question that yes or no answers, as `questions.toml` fixes it before anything is measured.
-
-    `claim`: a sentence of `source`, translated; `line`: its line or lines there; `claimed`: the verdict that the
-    sentence states. `yes`, `no`: our sentence for each verdict; `means`: the conclusion. `cores`: how many the server
-    needs. `headline`: README.md shows this question, and "If this were your report" begins with it.
-    """
+    """A question that yes or no answers. The file questions.toml fixes it before anything is measured."""
 
     key: str = ""
     text: str = ""
-    claim: str = ""
-    line: int | tuple[int, ...] = ()
+    claim: str = ""  # a sentence of the author, translated
+    line: int | tuple[int, ...] = ()  # the numbers of its lines in `source`
     source: str = "the original report"
-    cores: int = 1
-    yes: str = ""
-    no: str = ""
-    means: str = ""
+    cores: int = 1  # the number of cores that the server needs
+    yes: str = ""  # the sentence for the verdict yes
+    no: str = ""  # the sentence for the verdict no
+    means: str = ""  # what the answer means to somebody who runs such a server
     overturned_by: str = ""
-    claimed: Verdict | None = None
-    changes: Changes | None = None
-    headline: bool = False
+    claimed: Verdict | None = None  # the verdict that `claim` states
+    changes: Changes | None = None  # what `means` advises to change
+    headline: bool = False  # README.md shows this question, and "If this were your report" begins with it
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one question: verdict, evidence (measures or other typed results), and the steps it rests on.
-
-    `count`: how many items of the kind `basis` the answer rests on. `needed`, `needed_count`: what would decide an
-    inconclusive answer, and how much of it. `figure`: the anchor, in a report, of the figure that shows the evidence.
-    """
+    """The answer to one question: a verdict and its evidence."""
 
     verdict: Verdict
-    evidence: tuple[object, ...] = ()
+    evidence: tuple[object, ...] = ()  # measures or other typed results
     basis: Basis = Basis.LOADS
-    count: int = 0
-    needed: Needed | None = None
-    needed_count: int = 0
-    steps: tuple[str, ...] = ()
-    figure: str | None = None
+    count: int = 0  # the number of pieces of evidence of the kind `basis`
+    needed: Needed | None = None  # what would decide an inconclusive answer
+    needed_count: int = 0  # how many of `needed` it takes; 0 if this is not known
+    steps: tuple[str, ...] = ()  # the names of the steps or outputs that the answer rests on
+    figure: str | None = None  # the anchor, in a report, of the figure that shows the evidence
 
     @classmethod
     def by(
         cls, steps: Iterable[Step | str], basis: Basis, verdict: Verdict | bool, *evidence: object,
         needed: Needed | None = None, figure: str | None = None,
     ) -> Answer:  # fmt: skip
-        """Return an answer that rests on these loads or outputs; `verdict` may be True for yes or False for no."""
+        """Return an answer that rests on loads, or on outputs by name. `verdict` may be True (yes) or False (no)."""
         names = tuple(step if isinstance(step, str) else step.name for step in steps)
         decided = verdict if isinstance(verdict, Verdict) else Verdict.YES if verdict else Verdict.NO
         return cls(decided, evidence, basis, len(names), needed, steps=names, figure=figure)
@@ -220,7 +208,10 @@ Arguments = ParamSpec("Arguments")
 
 
 def answering(answer: Callable[Concatenate[Results, Arguments], Answer | None]) -> Callable[Arguments, Answering]:
-    """Decorate a function of results and arguments: it then takes the arguments alone, and returns an `Answering`."""
+    """Decorate a function that answers a question and whose first argument is a run's results.
+
+    The decorated function takes the other arguments alone. It returns an `Answering`, which takes the results.
+    """
 
     @wraps(answer)
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Answering:
@@ -239,15 +230,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with its answer; `measured`: whether the run measured the subject of the question."""
+    """A question with its answer."""
 
     question: Question
     answer: Answer
-    measured: bool = True
+    measured: bool = True  # whether the run measured the subject of the question
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict equals the original report's; None if that has none, or this verdict is inconclusive."""
+        """Whether the verdict is the one that the original report claims; None without a claim, or if inconclusive."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -258,7 +249,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Answer a question; inconclusive if the run did not measure its subject, or if the server had too few cores."""
+    """Answer a question: inconclusive if the run did not measure its subject, or the server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)

@@ -1,7 +1,7 @@
-"""Checks of a run: the conditions under which its numbers are evidence, and the consequence if one does not hold.
+"""Checks of a run: conditions under which its numbers are evidence, and what follows if a condition does not hold.
 
-If a check fails, its steps are no evidence, or their values are only bounds, or a report just notes it. A report marks
-the answers that rest on these steps. A step that is invalid by itself is never evidence (`analysis.validity`).
+A check concerns some steps. If it fails, these steps are no evidence, or their values are only bounds, or a report just
+notes it. A report marks the answers that rest on these steps. An invalid step is never evidence (`analysis.validity`).
 """
 
 import math
@@ -39,26 +39,23 @@ NATIVE, JAVA = "native", "java"
 
 
 class Consequence(StrEnum):
-    """The consequence of a failed check: its steps are no evidence, their values are only bounds, or it is a note."""
+    """What follows from a failed check."""
 
-    EXCLUDES = "excludes"
-    BOUNDS = "bounds"
-    NOTES = "notes"
+    EXCLUDES = "excludes"  # its steps are no evidence
+    BOUNDS = "bounds"  # the values of its steps are only bounds
+    NOTES = "notes"  # the report only notes it
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of the condition `about`; `ok` is None if the run's data do not decide it.
+    """One check of a run: whether a condition holds."""
 
-    `steps`: names of the steps that failed; `measures`: the numbers that decided; `place`: the interleaved block.
-    """
-
-    about: str
-    ok: bool | None
+    about: str  # the condition
+    ok: bool | None  # None if the run's data do not decide it
     consequence: Consequence = Consequence.NOTES
-    steps: tuple[str, ...] = ()
-    measures: tuple[Measure, ...] = ()
-    place: str = ""
+    steps: tuple[str, ...] = ()  # the names of the steps that failed
+    measures: tuple[Measure, ...] = ()  # the numbers that decided
+    place: str = ""  # the name of the interleaved block that the check concerns, if it concerns one
 
     @property
     def failed(self) -> bool:
@@ -66,7 +63,7 @@ class Check:
 
 
 def checks(results: Results) -> tuple[Check, ...]:
-    """Return the checks of a run; a check that concerns none of its steps is left out."""
+    """Return the checks of a run, without checks that concern none of its steps."""
     run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds, floors = run.find(kind="round"), run.find(kind="floor")
@@ -108,7 +105,10 @@ Judged = tuple[bool | None, Measure | None]
 def _over(
     about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
 ) -> Check | None:
-    """Return one check of several steps: failed if one step fails, unknown if all are unknown; None without steps."""
+    """Return one check of all `steps`, or None without steps.
+
+    `judge` decides for a single step. The check fails if any step fails, and is undecided if all steps are.
+    """
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
@@ -119,7 +119,7 @@ def _over(
 
 
 def label_of(step: Step) -> str:
-    """Return the name of a step in checks: its label if it is one of many rounds or starts, else its title."""
+    """Return a step's name for checks: its label if it is one of many rounds or starts, else its title."""
     return step.label if step.kind in ("round", "shared", "alone", "solo") else facts.title(step)
 
 
@@ -159,7 +159,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether the slow responses that make the p99 fall into several seconds; else the p99 shows one event."""
+    """Judge whether the p99 stands for the whole load. It does not if leaving out a single second halves it."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None
@@ -203,7 +203,7 @@ def _profiler_share(step: Step) -> Judged:
 
 
 def _quiet(step: Step) -> Judged:
-    """Judge whether other processes and other virtual machines used little of the cores during a load."""
+    """Judge whether other processes and other virtual machines left the cores to a load."""
     if step.frames["telemetry"].empty:
         return None, None
     foreign_cores, steal_share = counts.used_by_others(step)
@@ -221,7 +221,7 @@ def _data(step: Step) -> Judged:
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """Judge a server's median: it must not be lower than a do-nothing server's by more than the floor's resolution."""
+    """Judge whether a load's median is plausible: not clearly lower than that of a server that does nothing."""
     floor = instrument.own_floor(run.steps, step)
     resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None
@@ -233,7 +233,7 @@ def _faster(step: Step, run: Run) -> Judged:
 
 
 def _together(step: Step) -> Judged:
-    """Judge whether all of a load's generators began within LATE_US of the agreed instant, and no clock was stepped."""
+    """Judge whether a load's generators began within LATE_US of the agreed instant, and no clock was set meanwhile."""
     shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
     off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
     ok = off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares)
@@ -293,7 +293,7 @@ def _of_ladders(results: Results) -> Iterator[Check]:
 
 
 def _generators(results: Results) -> Check | None:
-    """Return the check that every generator to be measured was found; None if the run measured no generators."""
+    """Return the check that no generator to be measured was missing; None if the run measured no generators."""
     if not results.floors and not results.stalls:
         return None
     wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")

@@ -1,7 +1,7 @@
-"""A cluster: on which node a key lies, how many requests a node passes on, how long threads wait for its client's lock.
+"""Clusters: which node owns a key, how many requests a node passes on, how long threads wait for a lock.
 
-The node of a key is computed as in WeightedPlacement.java, but for many keys at once: by rendezvous hashing, with
-MurmurHash3_x86_32 (A. Appleby, 2010, public domain) or with the old hash, which ranks the nodes alike for most keys.
+Rendezvous hashing gives the owner of a key, as in WeightedPlacement.java, here for many keys at once. The hash is
+MurmurHash3_x86_32 (A. Appleby, 2010, public domain) or the old Objects.hash, which ranks nodes alike for most keys.
 """
 
 import math
@@ -29,19 +29,16 @@ KEYS_ANCHOR = "keys"
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """The numbers of requests that a setting's loaded node served itself (`local`) and passed on (`proxied`).
+    """The requests to the loaded node of a cluster: served by this node, or passed on to the key's owner."""
 
-    `expected`: the share of keys on other nodes; NaN for a hash not in HASHES. Call times: of the busiest peer.
-    """
-
-    name: str
+    name: str  # of the cluster's setting
     hashing: str
-    local: int
-    proxied: int
-    expected: float
-    call_p50_us: float
+    local: int  # requests that the node served itself
+    proxied: int  # requests that it passed on
+    expected: float  # the share of the keys that other nodes own; NaN for a hash not in HASHES
+    call_p50_us: float  # times of calls to the busiest of the other nodes
     call_p99_us: float
-    failed_calls: int
+    failed_calls: int  # to all other nodes
 
     @property
     def share(self) -> float:
@@ -50,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the counts of requests in a setting's steps, by the loaded node's status; None if that has no counts."""
+    """Sum the requests that the loaded node's status counts in all steps of one setting; None without counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -72,12 +69,12 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return the loads on clusters of three nodes in which the loaded node's status names all nodes."""
+    """Return the loads on the settings in CHANGES in which the loaded node's status names the cluster's nodes."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return the requests that each treatment of these loads passed on; treatments without counts are left out."""
+    """Return one `Passed` for each treatment in `loads`; treatments without counts are left out."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
@@ -91,12 +88,12 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Seconds waited per second of a profiled step: for all locks, and for the client's lock (with its `share`)."""
+    """The time that threads waited for locks in a profiled step, in seconds per second of the step."""
 
     step: Step
-    all_s: float
-    client_s: float
-    share: Bounded | None
+    all_s: float  # for all locks
+    client_s: float  # for the HTTP client's lock
+    share: Bounded | None  # `client_s` as a share of `all_s`; None if no thread waited for that lock
 
 
 def _waited(step: Step, length_s: float) -> Waited:
@@ -118,7 +115,7 @@ def _waited(step: Step, length_s: float) -> Waited:
 
 
 def lock_waits(run: Run) -> list[Waited]:
-    """Return the waits for locks in the last profiled load of each treatment, in order."""
+    """Return the waits for locks in the last profiled load of each treatment."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     return [_waited(step, step.record.duration_s) for step in last.values() if step.record.duration_s]
 
@@ -135,7 +132,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return, for each node in order of addresses, the share of the keys that it owns: the texts of 0 to `ids` - 1."""
+    """Return each node's share of the keys 0 to `ids` - 1, with the nodes in the order of their addresses."""
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -151,7 +148,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the ids as arrays of ASCII digits: a row per id, a column per digit; each array has ids of one length."""
+    """Return the numbers 0 to `ids` - 1 as ASCII digits, a row per number; rows of one array have as many digits."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -162,7 +159,7 @@ def _texts(ids: int) -> tuple[Bytes, ...]:
 
 
 def text_hash(keys: Bytes) -> Words:
-    """Return `String.hashCode` of each row of bytes."""
+    """Return Java's `String.hashCode` of each row of bytes."""
     hashes = np.zeros(len(keys), dtype=np.uint32)
     for column in keys.T:
         hashes = hashes * np.uint32(_FACTOR) + column
@@ -191,7 +188,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes? No if one node has more than half of the keys."""
+    """Answer: did the old hash spread the keys over the nodes? No if one node owns more than half, else yes."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -211,7 +208,7 @@ PASSED_ON = 1 - 1 / NODES
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on cost more CPU time? `blocks`: the HTTP method by block."""
+    """Answer: does a request that is passed on cost more CPU time? `blocks` maps blocks to their HTTP methods."""
     answers = []
     for comparison in results.comparisons:
         row = comparison.row(CPU, NEW) if comparison.name in blocks else None
@@ -231,7 +228,10 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return (profiled step, the clients' share of an event) for each workload on NEW; [] if a workload is missing."""
+    """Return (profiled step, the share of `event` that passing requests on takes) for each workload on NEW.
+
+    NEW is a setting of the cluster. The list is empty if a workload has no such profile.
+    """
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -244,7 +244,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: is the share of CPU time that passing requests on takes larger in `block` than in the block `than`?"""
+    """Answer: does passing requests on take a larger share of the CPU time in `block` than in the block `than`?"""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
@@ -267,7 +267,7 @@ ALIKE = 0.1
 
 @answering
 def alike(results: Results, *workloads: str) -> Answer | None:
-    """Answer: do the clients' shares of allocations and of lock waits differ by less than ALIKE in two workloads?"""
+    """Answer: do the HTTP clients' shares of allocations and lock waits differ by less than ALIKE in two workloads?"""
     evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
     for event in (profiles.ALLOC, LOCK):
         if seen := _of_clients(results, event, workloads):
@@ -289,7 +289,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the lock around the client? Inconclusive if a load missed its rate."""
+    """Answer: do threads wait for the lock of the HTTP client? Inconclusive if a load missed its rate."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

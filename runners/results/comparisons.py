@@ -21,24 +21,19 @@ Combined = Callable[[Iterable[Verdict]], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A treatment against its baseline in one quantity; `label`: the load, or part of the question, that was compared.
-
-    `margin`: the relative change that would matter. `all_threads`: the CPU time of all threads, if it contradicts
-    `row`; `cpu`: the CPU time per request, if the generator limited a rate in `row`. `rate_rps`: the rate offered to
-    each side, NaN in closed loop. `alone`: the medians of two loads, one of each side's server alone.
-    """
+    """A treatment against its baseline in one quantity, with other values that a reader needs to judge it."""
 
     row: Row
-    margin: float
-    label: str = ""
-    all_threads: Row | None = None
-    cpu: Row | None = None
-    rate_rps: float = math.nan
-    alone: Alone | None = None
+    margin: float  # the relative change that would matter
+    label: str = ""  # the load, or part of the question, that was compared
+    all_threads: Row | None = None  # the CPU time of all threads, if it contradicts `row`
+    cpu: Row | None = None  # the CPU time per request, if the generator limited a rate in `row`
+    rate_rps: float = math.nan  # the rate offered to each side; NaN in closed loop
+    alone: Alone | None = None  # the medians of two loads, on the baseline alone and on the treatment alone
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
-    """Return a row of a comparison with the other values that a reader needs (see Difference)."""
+    """Return a comparison's row as a Difference. `medians` replaces the comparison's medians of loads on one server."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
@@ -47,7 +42,7 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
 def _rows(
     results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
 ) -> Iterator[tuple[Comparison, Row]]:
-    """Yield (comparison, row) of a quantity, in the blocks named in `blocks` and for `treatment`; None means all."""
+    """Yield (comparison, row) of a quantity for the given blocks and treatment; None stands for all."""
     for comparison in results.comparisons:
         if blocks is None or comparison.name in blocks:
             yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
@@ -64,8 +59,8 @@ def differs(
 ) -> Answer | None:
     """Answer: does a treatment differ from its baseline in a direction of `yes`? The first matching row decides.
 
-    `blocks`, `treatment`: None matches any. `loads_alone`: (setting, workload) of a load on the baseline's server alone
-    and of one on the treatment's server alone; the answer shows their medians too.
+    None as `blocks` or `treatment` matches any. `loads_alone` names two loads by (setting, workload): one on the
+    baseline's server alone, and one on the treatment's server alone. The answer shows their medians too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -83,7 +78,10 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer `differs` for each of `blocks` (name: label), combine the verdicts; `also`: further quantities to show."""
+    """Answer `differs` for every block in `blocks`, and combine the verdicts.
+
+    `blocks` maps a block's name to its label in the answer. `also` names further quantities to show.
+    """
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
         label = blocks[comparison.name]
@@ -97,7 +95,7 @@ def parts_differ(
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: is a row's direction one of `yes`? Inconclusive if the row's sides may not be compared (`refused`)."""
+    """Answer: is the direction of a row's change one of `yes`? Inconclusive if its sides may not be compared."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
@@ -127,17 +125,17 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity? From (block, treatment) `factorial`; if that is absent, from `alone`."""
+    """Answer: does a setting raise a quantity? The (block, treatment) `factorial` decides, else `alone` does."""
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A quantity in which `count` of the `gaining` treatments that gain are worse than the baseline; and the worst."""
+    """A quantity in which treatments are worse than the baseline, although they gain in their primary quantity."""
 
     quantity: Quantity
-    count: int
-    gaining: int
+    count: int  # the number of treatments that gain and are worse in `quantity`
+    gaining: int  # the number of all treatments that gain
     worst: Difference
 
 

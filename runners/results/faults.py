@@ -24,21 +24,24 @@ EVENTS = ("killed", "started", "responds")
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A load in which a node was killed and came back. Times are seconds of the recorded window; NaN: it never did."""
+    """A load in which a node was killed and came back; times are in seconds of the recorded window."""
 
     step: Step
     killed_s: float
-    started_s: float
-    back_s: float
+    started_s: float  # NaN if the node was never started again
+    back_s: float  # when the node responded again; NaN if it never did
 
     @property
     def events(self) -> list[tuple[float, str]]:
-        """The events in their order, each with its time."""
+        """The (time in seconds, name) of every event that happened, in their order."""
         times = (self.killed_s, self.started_s, self.back_s)
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
-        """Return the seconds `before` the kill, `after` the return, `between` both, or wholly `without` the node."""
+        """Return the per-second rows of one part of the load.
+
+        It is `before` the kill, `after` the node's return, `between` both, or the whole seconds `without` the node.
+        """
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
         before, after = rows["t_s"] + 1 <= self.killed_s, rows["t_s"] >= back_s + SETTLED_S
@@ -56,7 +59,7 @@ class Outage:
 
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
-    """Return the loads in which a node was killed; a load that ended before the kill is left out."""
+    """Return the loads in which a node was killed, without loads that ended before the kill."""
     killed = []
     for step in steps:
         about = step.record.outage if step.kind == OUTAGE and not step.frames["intervals"].empty else None
@@ -69,7 +72,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: "Results", subject: str) -> Answer | None:
-    """Answer: do requests to the cluster `subject` fail in those whole seconds in which a node was down?"""
+    """Answer: do requests to the cluster `subject` fail in the whole seconds in which a node was down?"""
     outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None
@@ -83,7 +86,7 @@ def fails(results: "Results", subject: str) -> Answer | None:
 
 
 def shared_response(results: "Results") -> Answer | None:
-    """Answer: can one response object be shared by all requests? No if the HTTP head grows with each response."""
+    """Answer: can all requests share one response object? No if the HTTP head grows with the responses, else yes."""
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:

@@ -1,4 +1,4 @@
-"""Load generators: added latency, requests counted in a stall, CPU cost, hosts; and one load as two of them read it."""
+"""Load generators: their added latency, stalls, CPU cost and hosts, and one load as measured by two of them."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: is a generator's median higher than the reference client's at any rate, in interleaved rounds?"""
+    """Answer: is a generator's median higher, at any rate, than the reference client's in the same rounds?"""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -41,7 +41,7 @@ def generator_adds(results: Results, tool: str) -> Answer | None:
 
 @dataclass(frozen=True, slots=True)
 class AtRate:
-    """A number of an answer, at an offered rate and on a number of connections."""
+    """A number of an answer, with the offered rate and the number of connections at which it was measured."""
 
     measure: Measure
     rate_rps: float
@@ -60,7 +60,7 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
 
 
 def generator_costs(results: Results) -> Answer | None:
-    """Answer: does truepace take less CPU time per request than a plain epoll loop, at the highest rate?"""
+    """Answer: at the highest rate, does truepace (ours) take less CPU time per request than a plain epoll loop?"""
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
     top = max(paced, key=lambda floor: floor.rate_rps, default=None)
     point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
@@ -88,14 +88,14 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load; a value is None if it is unknown, or too small to matter for figures."""
+    """The host of a generator during a load. A value is None if it is unknown, or too small to matter for figures."""
 
     step: Step
     host: str
-    round_trip_us: float | None
-    repeated_share: float | None
-    off_us: float | None
-    stalled_share: float | None
+    round_trip_us: float | None  # the median round trip to the servers
+    repeated_share: float | None  # the share of TCP segments that were sent again
+    off_us: float | None  # by how much its clock was set, or its load began off the agreed instant
+    stalled_share: float | None  # the share of time in which its cores stalled
 
     @property
     def matters(self) -> bool:
@@ -105,7 +105,7 @@ class HostNetwork:
 
 
 def host_networks(run: Run) -> list[HostNetwork]:
-    """Return the hosts of each load's generators; none for a run whose loads came from one generator."""
+    """Return the hosts of the generators of every load that several hosts shared."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     return [_of_share(step, share) for step in shared for share in step.record.shares]
 
@@ -130,20 +130,20 @@ def _of_share(step: Step, share: ShareRecord) -> HostNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """By how much wrk2 reads a percentile higher than truepace: the median over the rounds of both generators."""
+    """By how much wrk2's percentile of a load is higher than truepace's."""
 
-    level: float
-    added_us: Bounded
-    rounds: int
+    level: float  # the percentile (0..1)
+    added_us: Bounded  # the median of the differences within rounds
+    rounds: int  # the number of rounds that both generators measured
 
 
 @dataclass(frozen=True, slots=True)
 class TwoReadings:
-    """The steps of truepace and wrk2 with one load; the differences in the median and, if it may be quoted, in p99."""
+    """One load as truepace and wrk2 measured it."""
 
-    loads: tuple[Step, ...]
-    differences: tuple[Difference, ...]
-    tick_us: float | None
+    loads: tuple[Step, ...]  # the steps of truepace, then of wrk2
+    differences: tuple[Difference, ...]  # in the median and, if it may be quoted, in the p99
+    tick_us: float | None  # the tick of wrk2's timer; None if its latencies show no tick
 
     @property
     def median(self) -> Difference:
@@ -151,7 +151,7 @@ class TwoReadings:
 
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
-    """Return the readings of one load by truepace and by wrk2; None if they have no round in common."""
+    """Return what truepace and wrk2 measured of one load; None if they have no round in common."""
     paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
     ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
     differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]

@@ -1,4 +1,4 @@
-"""Answers from searches for a knee: do knees differ, do published rates lie below them; and what longer queues do."""
+"""Answers on knees (the highest rates that meet an objective), on published rates, and on longer queues."""
 
 from dataclasses import dataclass
 
@@ -24,17 +24,17 @@ REFUSED_MARGIN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two knees of one workload; `change`: their ratio minus one with its interval, None if a knee is not known."""
+    """Two servers' knees under one workload, compared."""
 
     workload: str
     names: tuple[str, str]
     knees: tuple[Knee, Knee]
-    change: Bounded | None
+    change: Bounded | None  # the ratio of the knees minus one; None if a knee is not known
 
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is the knee of treatment `of` above that of `against`? Inconclusive with fewer than FEWEST_STARTS."""
+    """Answer: is the knee of treatment `of` above that of `against`? Inconclusive below FEWEST_STARTS starts."""
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
@@ -57,16 +57,16 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest rate that the published server achieved, and this run's knee: None if its closed loop is slower."""
+    """The highest published rate of a workload, compared with what this run's server reaches."""
 
     workload: str
     published_rps: float
-    closed_loop_rps: float
-    knee: Knee | None
+    closed_loop_rps: float  # of this run's server
+    knee: Knee | None  # of this run's server; None if already its closed loop is slower than the published rate
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: does each ladder's knee lie above the highest rate that the server of the original report achieved?"""
+    """Answer: do all knees lie above the highest rates that the server of the original report achieved?"""
     parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]

@@ -1,4 +1,4 @@
-"""Ladders of a run: a ladder is one load of one server at several rates; some ladders are searches for the knee."""
+"""Ladders: loads of one server at several rates. Some search for the knee, the highest rate that meets an objective."""
 
 import dataclasses
 import math
@@ -27,25 +27,21 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Ladder:
-    """The rate steps of one server under one load, in the order in which they were measured.
-
-    `base`: the rate of which the ladder's rates are shares; `base_knee`: the knee, if this rate is one. `other_steps`:
-    for a search, steps of the server's other ladders. `closed_loop`: its fastest closed loop on as many connections.
-    """
+    """The rate steps of one server under one load, in the order in which they were measured."""
 
     name: str
     steps: tuple[Step, ...]
     objective: Objective | None
-    search: SearchRecord | None
-    published: tuple[str, ...] = ()
-    base: LadderBase | None = None
-    base_knee: Knee | None = None
-    other_steps: tuple[Step, ...] = ()
-    closed_loop: Step | None = None
+    search: SearchRecord | None  # None if the ladder is no knee search
+    published: tuple[str, ...] = ()  # names of published outputs of this load
+    base: LadderBase | None = None  # the rate of which the ladder's rates are shares
+    base_knee: Knee | None = None  # `base`, if it is a knee
+    other_steps: tuple[Step, ...] = ()  # for a search: steps of the server's other ladders under this load
+    closed_loop: Step | None = None  # the server's fastest closed loop under this load
 
     @property
     def closed_loop_rps(self) -> float:
-        """The good responses per second of `closed_loop`, infinite without one."""
+        """The good responses per second of `closed_loop`; infinite without a closed loop."""
         return served_rps(self.closed_loop) if self.closed_loop else math.inf
 
     @property
@@ -65,7 +61,7 @@ class Ladder:
 
     @property
     def same(self) -> tuple[str, str, int | None]:
-        """(server, workload, connections); ladders that have these in common are about the same knee."""
+        """The ladder's (server, workload, connections). Ladders in which all three are equal have the same knee."""
         first = self.steps[0]
         return first.subject, first.workload, first.record.connections
 
@@ -76,18 +72,18 @@ class Ladder:
 
     @cached_property
     def points(self) -> list[Point]:
-        """The points of all steps: one for each step, or for each short rate step of a sweep."""
+        """The judged rates of all steps. A step has one of them, or in a sweep one for every short rate step."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
-        """The rates at which a step met the objective and no step missed it, and the rates at which one missed it."""
+        """The rates at which steps met the objective and none missed it; then the rates at which a step missed it."""
         missed = self._rates(StepOutcome.MISSED)
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
     def unknown(self) -> list[float]:
-        """The rates at which no step met or missed the objective for certain, since the generator was late."""
+        """The rates at which it is not known whether the objective is met, since the generator was late."""
         met, missed = self.outcomes
         return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
 
@@ -96,7 +92,7 @@ class Ladder:
 
     @cached_property
     def known(self) -> Search | None:
-        """The search with the other loads that bound its knee; None for a ladder without a search."""
+        """The knee search, with all other loads that bound the knee; None if the ladder is no search."""
         if self.search is None or self.objective is None:
             return None
         limits = self.search
@@ -108,12 +104,12 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The knee that the search found, or the knee of which the ladder's rates are shares; else None."""
+        """The search's knee, or the knee of which the ladder's rates are shares; else None."""
         return self.known.knee if self.known else self.base_knee
 
     @property
     def starts(self) -> int:
-        """The number of the server's fresh starts among the steps."""
+        """The number of times that the server was started afresh for the steps."""
         return len({step.record.ladder.start for step in self.steps if step.record.ladder is not None}) or 1
 
     @property
@@ -128,7 +124,7 @@ class Ladder:
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
-    """Return the rate steps of all points except invalid ones; a late generator's undecided steps are included."""
+    """Return the rate steps of all points that are not invalid, also if a late generator left them undecided."""
     return tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
 
 
@@ -138,7 +134,7 @@ def searched_together(first: Ladder, second: Ladder) -> bool:
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two searched knees, or None. If only a bound of a knee is known, one end is 0 or infinite."""
+    """Return the knee of `of` divided by the knee of `against`, or None. One end is open if a knee has only a bound."""
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -153,9 +149,9 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of two knees as quoted; its interval is no wider than the ends of the knees' intervals allow.
+    """Return the ratio of two knees as reports quote it, with an interval no wider than the knees' intervals allow.
 
-    If only a bound of a knee is known, the interval follows from these ends alone, so that a reader can check it.
+    If only a bound of a knee is known, the interval follows from the knees' intervals, so that a reader can check it.
     """
     value = of.rps / against.rps
     ends = of.low_rps / against.high_rps, of.high_rps / against.low_rps
@@ -168,7 +164,10 @@ def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
-    """Return a ladder's curve, or None; the spread between starts is pooled over all servers of the same search."""
+    """Return a posterior of a ladder's knee, or None. `curve_of` chooses which posterior of the search.
+
+    Its spread between starts is pooled over all servers of the same search.
+    """
     own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
@@ -178,7 +177,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return a run's ladders in order, with the loads that bound the knees of searches, and with each `base_knee`."""
+    """Return a run's ladders in order. Their `other_steps`, `closed_loop` and `base_knee` come from the whole run."""
     by_name = facts.grouped(
         run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
     )
@@ -198,7 +197,7 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return, for each (server, workload, connections), the closed loop with the most good responses per second."""
+    """Return, by (server, workload, connections), the closed loop with the most good responses per second."""
     clean = [step for step in run.steps if step.record.offered_rps is None and not step.profiled]
     loops = [s for s in clean if s.kind not in (FILL, RATE_STEP) and may_quote(s, Aspect.RATE) and served_rps(s) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
@@ -206,7 +205,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return the ladder of some rate steps, as the records of these steps describe it."""
+    """Return the ladder of the given rate steps, as their record describes it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None
@@ -214,7 +213,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return how many rate steps near the knee missed each part of the objective, and how many of them missed any."""
+    """Return how many rate steps near the knee missed each part of the objective, and how many missed any part."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -228,7 +227,7 @@ Searched = tuple[Ladder, Knee]
 
 
 def knees(run: Run) -> dict[str, list[Searched]]:
-    """Return, by workload, the searches with their knee or a bound of it; workloads of a single server are left out."""
+    """Return, by workload, the searches with a knee or a bound of it. Workloads of a single server are left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)

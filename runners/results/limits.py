@@ -1,7 +1,7 @@
 """Judgements of comparisons by limits on a change, and of single loads by limits on a value, with 95 % intervals.
 
 The judgement of a comparison is inconclusive if the control (the baseline's second process) breaks the limit too, or if
-there are too few starts; a rise of errors fails with few starts too. The limit NO_MORE_ERRORS always applies.
+there are too few starts. A rise of errors fails even with few starts. The limit NO_MORE_ERRORS always applies.
 """
 
 import math
@@ -25,24 +25,20 @@ _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A limit, its outcome in a comparison, and the change with its interval, measured in `starts` starts (or runs).
-
-    `control`: the change of the baseline's second process, if that breaks the limit too. `starts_needed`: how many
-    starts in all would decide the limit; None if it is decided or the number is not known.
-    """
+    """The outcome of a limit on a change in one comparison."""
 
     comparison: Comparison
     limit: ChangeLimit
     outcome: Outcome
-    change: Bounded
-    starts: int = 0
-    control: Bounded | None = None
-    refused: tuple[Refusal, ...] = ()
-    starts_needed: int | None = None
+    change: Bounded  # the measured change with its interval
+    starts: int = 0  # the number of starts (or runs) in which the change was measured
+    control: Bounded | None = None  # the change of the baseline's second process, if that breaks the limit too
+    refused: tuple[Refusal, ...] = ()  # why the sides are not compared
+    starts_needed: int | None = None  # starts in all that would decide the limit; None if decided or not known
 
     @property
     def minutes_needed(self) -> float | None:
-        """The minutes that `starts_needed` starts take; None if this number or a start's length is not known."""
+        """The minutes that `starts_needed` starts take; None if this number, or the length of a start, is not known."""
         start_s = self.comparison.start_s
         return self.starts_needed * start_s / 60 if self.starts_needed and math.isfinite(start_s) else None
 
@@ -57,11 +53,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class LoadJudgement:
-    """A limit of one load, its outcome, and the limited value (in microseconds, or a share; NaN if it is not known)."""
+    """The outcome of a limit on a value of one load."""
 
     limit: LoadLimit
     outcome: Outcome
-    value: Bounded
+    value: Bounded  # in microseconds or as a share, as the limit is; NaN if not known
 
     def as_json(self) -> dict[str, object]:
         """Return the judgement as plain JSON values; a number that is not finite becomes null."""
@@ -70,7 +66,10 @@ class LoadJudgement:
 
 
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
-    """Return, for each limit, the first treatment's worst judgement; a failed NO_MORE_ERRORS is put before them."""
+    """Judge the first treatment of every comparison; return the worst judgement for each limit.
+
+    A failed NO_MORE_ERRORS comes first, unless `limits` has a limit of errors.
+    """
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)
@@ -81,7 +80,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive and that does not pass, else DONE."""
+    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive (and that does not pass), else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -114,7 +113,7 @@ def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
-    """Return FAILED if a change's whole interval lies beyond a limit, PASSED if within it, else INCONCLUSIVE."""
+    """Return FAILED if a change's whole interval is beyond the limit, PASSED if it is within, else INCONCLUSIVE."""
     side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE
@@ -122,7 +121,7 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return how many starts in all would make the interval end at the limit; None if unknown or above MOST_TIMES."""
+    """Return how many starts in all would narrow the interval up to the limit; None if unknown or beyond MOST_TIMES."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:
@@ -136,7 +135,7 @@ def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
 
 
 def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
-    """Judge a load by a limit: a percentile by its whole interval, a share of responses by its value."""
+    """Judge a load by a limit. A percentile is judged by its whole interval, a share of responses by its value."""
     if limit.most_us is not None:
         return _by_latency(step, limit, limit.most_us)
     if limit.most_errors is not None:
@@ -151,7 +150,7 @@ def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
 
 
 def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
-    """Judge a percentile. If only an upper bound of it is known, it cannot fail; if only a lower bound, not pass."""
+    """Judge a percentile. It cannot fail if only an upper bound is known, nor pass if only a lower bound is known."""
     value = facts.quoted(step, limit.level)
     known = value or facts.at_most(step, limit.level)
     if known is None:

@@ -1,7 +1,7 @@
 """Servers loaded one after the other: whether their medians differ, and the ratio of their closed-loop rates.
 
-Closed loops of several settings, on one connection and on many, are measured in rounds, to separate the parts of a
-gain. A round has a fresh start of every setting. The ratio is the geometric mean of the ratios within each round.
+Closed loops are measured in rounds, on one connection and on many. A round starts every setting afresh. A ratio of two
+rates is the geometric mean of the ratios within rounds. Ratios of several settings separate the parts of a gain.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
 
 
 def servers_apart(results: Results) -> Answer | None:
-    """Answer: does the median of any other server differ from that of the run's first server at the same rate?"""
+    """Answer: does the median of any other server differ from the first server's at the same rate?"""
     loads = list(results.clean_loads())
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
@@ -57,7 +57,7 @@ Loop = tuple[str, int]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    """Return a loop's valid step of each round, by the round's number."""
+    """Return the valid steps of a closed loop by round number."""
     subject, connections = loop
     return {
         step.record.round or 0: step
@@ -67,7 +67,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 
 
 def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' rates (geometric mean over rounds) and the steps; None without a common round."""
+    """Return the ratio of two loops' rates (geometric mean over rounds), and its steps; None without a common round."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     rounds = sorted(steps.keys() & others.keys())
     if not rounds:
@@ -81,7 +81,7 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) of further ratios to show."""
+    """Answer: is the rate of `loop` higher than that of `against`? `parts`: further ratios (label, loop, against)."""
     whole = times(results.run, loop, against)
     if whole is None:
         return None

@@ -1,4 +1,4 @@
-"""The closed loops of report 2: the cause and cure of its 44 ms, and the errors and request mixes of its scripts.
+"""The closed loops of report 2: why responses took 44 ms, what cures that, and the errors and mixes of its scripts.
 
 If a server writes head and body separately, Nagle's algorithm (RFC 896) holds the second write back until the client's
 delayed-ACK timer ends. On Linux the timer takes 40 ms (TCP_DELACK_MIN), plus one of the kernel's ticks of 1/HZ.
@@ -28,14 +28,14 @@ WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A closed loop without a profiler; `stage`: its setting; `published`: the name of the output that it repeats."""
+    """A closed loop that ran without a profiler."""
 
     step: Step
-    stage: str
-    title: str
-    name: str
+    stage: str  # the name of its setting
+    title: str  # the title of its setting
+    name: str  # of its workload
     connections: int
-    published: str | None
+    published: str | None  # the name of the published output that the loop repeats
     rate_rps: float
     completed: float
     non_2xx: float
@@ -56,17 +56,17 @@ class Loop:
 
     @property
     def waits(self) -> bool:
-        """Whether half of the loop's responses waited for the delayed acknowledgement."""
+        """Whether at least half of the loop's responses waited for the delayed-ACK timer."""
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return by how much a kernel counter (of the whole machine) rose per request; NaN if it was not recorded."""
+        """Return how much a TCP counter of the machine's kernel rose per request; NaN if it was not recorded."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
     @property
     def absent_by_script(self) -> float:
-        """The number of requests that the script makes for keys that the store lacks; NaN if the store has all keys."""
+        """The number of requests in which the script asks for keys that the store lacks; NaN if it lacks none."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
@@ -83,13 +83,13 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return the loops of a stage, and of one name and one number of connections if these are given."""
+    """Return the loops of a stage, limited to one name and one number of connections if these are given."""
     of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
     return [loop for loop in of_stage if connections in (None, loop.connections)]
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return a stage's loop of this name on the fewest connections; None if there is none."""
+    """Return, of a stage's loops of one name, the loop on the fewest connections; None without such a loop."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
@@ -100,7 +100,7 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
 
 
 def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
-    """Return pairs of loops, one of each stage, with this name and equal numbers of connections."""
+    """Return pairs (loop of the first stage, loop of the second) of one name and on equal numbers of connections."""
     slow_loops = find(loops, stages[0], name)
     return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]
 
@@ -112,7 +112,7 @@ CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does the same code reach a higher rate with the flag nodelay, in all loops that wait without the flag?"""
+    """Answer: does the flag nodelay raise the rate of all loops that wait for the timer without the flag?"""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -128,7 +128,7 @@ def one_flag(results: "Results") -> Answer | None:
 
 
 def executor(results: "Results") -> Answer | None:
-    """Answer: does the cached pool change the medians of loops that wait? No if some rise and some fall."""
+    """Answer: does the cached pool change the medians of loops that wait? No if some rise and others fall."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -178,7 +178,7 @@ def one_write(results: "Results") -> Answer | None:
 
 
 def errors_are_the_scripts(results: "Results") -> Answer | None:
-    """Answer: do the 404s say anything of the server? No if the script's random numbers, replayed, make as many."""
+    """Answer: do the 404s say anything of the server? No if the script asked for as many absent keys."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None

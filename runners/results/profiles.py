@@ -1,4 +1,4 @@
-"""Profiles: categories' shares of the work (they add up to one), and frames that differ between two profiles.
+"""Profiles: the categories' shares of the work, which add up to one, and frames that differ between two profiles.
 
 Hundreds of frames are tested at once. To keep differences by chance few, the false discovery rate is controlled (Y.
 Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same two shares are tested as one.
@@ -35,17 +35,14 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Categories of one event that a question is about: do they take more than half of it, or more than `others`?
+    """Categories of which a question asks whether they take most of a profiled event, such as CPU time."""
 
-    `label`: a name of their share, with {} for the load. `than_half`: one half is the limit, `others` are only shown.
-    """
-
-    label: str
+    label: str  # the name of the categories' share, with {} in place of the load
     event: str
     categories: Sequence[str]
     other_label: str = ""
-    others: Sequence[str] = ()
-    than_half: bool = True
+    others: Sequence[str] = ()  # the categories that they are compared with
+    than_half: bool = True  # the limit is one half, and `others` are only shown; if False, `others` are the limit
 
 
 STORE_CPU = Part("the store's share in {}", facts.CPU, STORE)
@@ -55,7 +52,7 @@ STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the poo
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
-    """Return the share of one category in an event's samples with its interval; None without the category."""
+    """Return a category's share of an event's samples, with its interval; None without the category."""
     rows = step.frames["shares"]
     # masks of pandas take ten times as long, and two profiles are compared in each of their categories
     asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
@@ -66,7 +63,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the summed share of several categories, with summed bounds; None if the profile has none of them."""
+    """Return the sum of several categories' shares, and of their bounds; None if the profile has none of them."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -86,18 +83,18 @@ LEAST_SHARE = 0.002
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A frame's shares of the work in two profiles, the change (95 % bounds), its p-value, and if it is significant."""
+    """The change of a frame's share of the work from one profile to another."""
 
     frame: str
     before: float
     after: float
-    change: Bounded
-    p: float
-    beyond: bool = False
+    change: Bounded  # with its 95 % interval
+    p: float  # the p-value of the change
+    beyond: bool = False  # whether the change is significant
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
-    """Return the (share, variance) of each frame for one event; threads, whose names are in brackets, are left out."""
+    """Return (share, variance of the share) by frame for one event. Threads (names in brackets) are left out."""
     seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
@@ -113,7 +110,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return the changes of frames with at least LEAST_SHARE in a profile, largest first; significant if `beyond`."""
+    """Return the tested changes of all frames with at least LEAST_SHARE in one of two profiles, the largest first."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -137,7 +134,7 @@ def _depths(step: Step, event: str) -> dict[str, int]:
 
 
 def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) -> Change:
-    """Test by the normal distribution whether a frame's two shares differ; each is given as (share, variance)."""
+    """Test by the normal distribution whether a frame's share changed; `before` and `after` are (share, variance)."""
     value, error = after[0] - before[0], math.sqrt(before[1] + after[1])
     p = float(2 * norm.sf(abs(value) / error)) if error > 0 else float(value == 0)
     reach = float(norm.ppf(0.975)) * error
@@ -146,7 +143,7 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 @answering
 def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
-    """Answer: in each workload's profile, do categories take more than half of the work, or more than the others?"""
+    """Answer: in the profiles of all workloads, do the categories of `asked` take more than its limit (see Part)?"""
     above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     for step in _profiles(results, workloads, subject, asked.event):
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
@@ -176,7 +173,7 @@ def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    """Return the last usable profile of an event for each of these workloads on one setting."""
+    """Return the last step with a usable profile of an event, for each of these workloads on one setting."""
     if event == LOCK:
         locks = facts.shown_profiles(results.run.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
@@ -187,13 +184,13 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """Return the profiled rate steps of a workload with usable profiles, lowest rate first."""
+    """Return the rate steps of a workload that have a usable profile, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 
 
 def polling_halves(results: Results) -> Answer | None:
-    """Answer: is polling's share of CPU time at each load's highest profiled rate at most half that at the lowest?"""
+    """Answer: from the lowest to the highest profiled rate, does polling's share of CPU time fall to a half or less?"""
     below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):

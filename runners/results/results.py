@@ -1,4 +1,4 @@
-"""The typed results of a run, each computed once: its answers, checks and report are made from them."""
+"""The typed results of a run, computed once. Answers, checks and report are made from them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,44 +19,43 @@ from runners.results.trends import Trend, trends_of
 
 @dataclass(frozen=True, eq=False)  # without slots, for what is worked out once
 class Results:
-    """The results of one run. `published`: the outputs that it is compared with, by name (`report-1/put`).
-
-    `ladders`: loads at several rates, and searches for a knee; `offered`: the ladders that are no search. `floors`:
-    generators on a server that does nothing; `stalls`: their readings of a frozen server; `outages`: loads in which a
-    node was killed; `stores`: stores that were filled and then loaded at several rates; `trends`: None unless the run
-    looked at the history.
-    """
+    """The results of one run; a result is computed when it is first read."""
 
     run: Run
+    #: The published outputs that the run is compared with, by name (`report-1/put`).
     published: Mapping[str, ConsoleReport] = field(default_factory=dict)
 
     comparisons = cached_property[tuple[Comparison, ...]](lambda self: comparisons(self.run))
     ladders = cached_property[tuple[Ladder, ...]](lambda self: ladders(self.run))
     loops = cached_property[tuple[Loop, ...]](lambda self: tuple(of_run(self.run)))
+    #: Load generators on a server that does nothing.
     floors = cached_property[tuple[Floor, ...]](lambda self: tuple(instrument.floors(self.run.steps)))
+    #: The latencies that generators recorded of a frozen server.
     stalls = cached_property[tuple[Stall, ...]](lambda self: tuple(instrument.stalls(self.run.find(kind="stall"))))
     outages = cached_property[tuple[Outage, ...]](lambda self: tuple(outages(self.run.steps)))
     stores = cached_property[tuple[Store, ...]](lambda self: tuple(stores(self.run)))
+    #: None unless the run looked at the history of runs.
     trends = cached_property[tuple[Trend, ...] | None](lambda self: trends_of(self.run))
 
     @cached_property
     def offered(self) -> tuple[Ladder, ...]:
+        """The ladders that are no knee search."""
         return tuple(ladder for ladder in self.ladders if ladder.search is None)
 
     @cached_property
     def server_cores(self) -> int:
-        """The most cores that a server was bound to; 0 if a server was not bound to any, or no server was started."""
+        """The most cores that a server was bound to; 0 if any server was not bound, or no server was started."""
         kept = [len(step.record.server.cpus or ()) for step in self.run.steps if step.record.server.command]
         return max(kept, default=0) if all(kept) else 0
 
     def searched(self, workload: str, subject: str) -> Ladder | None:
-        """Return the search for a treatment's knee under a workload; None without one, or if it has no knee."""
+        """Return the search for a treatment's knee under a workload; None without a search, or if it has no knee."""
         searches = (ladder for ladder in self.ladders if ladder.search is not None and ladder.knee is not None)
         alike = (ladder for ladder in searches if ladder.steps[0].workload == workload)
         return next((ladder for ladder in alike if subject in (ladder.steps[0].subject, ladder.server)), None)
 
     def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
-        """Return the published output that a workload reproduces, as (name, output), or None."""
+        """Return (name, output) of the published output that a workload reproduces, or None."""
         named = (item for item in self.published.items() if item[0].rpartition("/")[2] == workload)
         return next(named, None)
 

@@ -1,7 +1,7 @@
-"""Stores side by side: the bytes that a store writes, and takes on the disk, for each byte given to it; their knees.
+"""Stores side by side: their knees, and the bytes that they write and take on the disk for each byte given to them.
 
-The kernel counts the written bytes (`write_bytes` of /proc/PID/io, when a page becomes dirty). So they mean the same
-for every store, whether it writes by calls or through a memory mapping, and include log, tables and merging.
+The kernel counts the written bytes when a page becomes dirty (`write_bytes` of /proc/PID/io). So they mean the same for
+every store, whether it writes by calls or through a memory mapping. They include log, tables and merging.
 """
 
 import math
@@ -25,20 +25,16 @@ AMPLIFICATION, MEMORY, TABLE = "stores-amplification", "stores-memory", "stores-
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store of a run: the step that filled it, its searches for knees by workload, its sizes (NaN if not known).
-
-    `written`: bytes written by its process for each byte given; `room`: bytes on the disk for each live byte.
-    `rss`: the most memory of its own (`anon`) and of mapped files (`file`) after any of its steps, in bytes.
-    """
+    """One store of a run, with its sizes; a size is NaN if it is not known."""
 
     run: Run = field(repr=False, compare=False)
-    fill: Step
-    searches: Mapping[str, Ladder]
+    fill: Step  # the step that filled the store
+    searches: Mapping[str, Ladder]  # the searches for its knees, by workload
     on_disk: bool
-    written: float
-    room: float
-    rss: Mapping[str, float]
-    heap_bytes: float
+    written: float  # bytes written by the store's process for each byte given to it
+    room: float  # bytes on the disk for each live byte
+    rss: Mapping[str, float]  # the most bytes of memory after any step: the process's own (anon), mapped files (file)
+    heap_bytes: float  # the limit of the JVM's heap
 
     @property
     def subject(self) -> str:
@@ -50,7 +46,7 @@ class Store:
 
 
 def stores(run: Run) -> Iterator[Store]:
-    """Yield a run's stores that were loaded at several rates after a fill whose record has the bytes given."""
+    """Yield the stores that were loaded at several rates after a fill whose record counts the given bytes."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))
@@ -74,12 +70,12 @@ def _number(value: float | None) -> float:
 
 
 def reference(filled: Sequence[Store]) -> Store:
-    """Return the store that the others are compared with: the original report's store if measured, else the first."""
+    """Return the store that all others are compared with: the original report's store if measured, else the first."""
     return next((store for store in filled if store.subject == REFERENCE_STORE), filled[0])
 
 
 def gain(store: Store, against: Store, workload: str) -> Bounded | None:
-    """Return how far a store's knee lies above another's, as a share with its interval; None if a knee is missing."""
+    """Return the relative change from the knee of `against` to the knee of `store`; None if a knee is missing."""
     if workload not in store.searches or workload not in against.searches or store.subject == against.subject:
         return None
     apart = between(store.run, store.searches[workload], against.searches[workload])

@@ -16,16 +16,16 @@ TABLES_TO_MERGE = 4
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A tail's causes with their shares, largest first, and the rest; `slow`: how many responses were slow."""
+    """The causes of a load's tail, which is the extra time of its slow responses."""
 
-    causes: tuple[tuple[str, Bounded], ...]
-    unexplained: float
-    slow: int
+    causes: tuple[tuple[str, Bounded], ...]  # (cause, share of the tail), the largest share first
+    unexplained: float  # the share that no cause explains
+    slow: int  # the number of slow responses
     threshold_us: float
 
 
 def explained(seen: Attribution) -> Explained:
-    """Return the tail's causes that explain at least LEAST_SHARE of it, and the share that no cause explains."""
+    """Return the causes that explain at least LEAST_SHARE of a tail, and the share that no cause explains."""
     causes = tuple((share.cause.name, share.share) for share in seen.named if share.share.value >= LEAST_SHARE)
     return Explained(causes, seen.unexplained, int(seen.tail.slow), seen.tail.threshold_us)
 
@@ -61,7 +61,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 
 def explains(share: Share) -> Verdict:
-    """Return whether a cause explains a tail.
+    """Return the verdict on whether a cause explains a tail.
 
     No if the whole interval of its share lies below MARGIN; else yes if this interval lies above zero and chance does
     not explain the share; else inconclusive.
@@ -72,7 +72,7 @@ def explains(share: Share) -> Verdict:
 
 
 def puts_before_a_merge(puts: float, flushes: int) -> float:
-    """Return the least number of PUTs that an empty RocksDB store takes before its first merge.
+    """Return a lower bound of the number of PUTs that an empty RocksDB store takes before its first merge.
 
     If n PUTs caused k flushes, a memtable holds more than n / (k + 1) PUTs, however full it was before the first one.
     """

@@ -29,11 +29,7 @@ METRICS = ("p50", "p99", "p99.9", "achieved")
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One metric of one load over many runs, oldest first: `frame` has COLUMNS.
-
-    `changes`: changes of level between undisturbed runs, with indices into `frame`; `why_not`: why no changes were
-    looked for, in words.
-    """
+    """One metric of one load over many runs on one class of machine."""
 
     machine_class: str
     experiment: str
@@ -42,9 +38,9 @@ class Trend:
     subject: str
     workload: str
     metric: str
-    frame: pd.DataFrame
-    changes: tuple[Change, ...]
-    why_not: str = ""
+    frame: pd.DataFrame  # a row with COLUMNS for each run, oldest first
+    changes: tuple[Change, ...]  # changes of level between undisturbed runs, with indices into `frame`
+    why_not: str = ""  # why no changes were looked for, in words
 
     @property
     def title(self) -> str:
@@ -65,7 +61,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the trends of `measurements` and `runs` (see readers.history); sentinels of all experiments are joined."""
+    """Return the trends in two frames of readers.history. Sentinels (small fixed loads) are joined over experiments."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
@@ -81,7 +77,7 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 
 
 def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
-    """Return a series' changes of level, and in words why no changes were looked for (empty if they were)."""
+    """Return a trend's changes of level, and in words why no changes were looked for (empty if they were)."""
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
@@ -95,7 +91,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return, by run, whether its sentinel lay in the usual range of earlier sentinels; None if these are too few."""
+    """Return, by run, whether its sentinel was in the usual range of earlier ones; None if these are too few."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
