@@ -70,7 +70,7 @@ def lab_settings() -> Iterator[None]:
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        mpl.rcParams._update_raw(_settings())  # part of matplotlib's interface despite its name
+        mpl.rcParams._update_raw(_settings())  # by which rc_context puts the former settings back, too
         yield
 
 
