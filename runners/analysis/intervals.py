@@ -9,7 +9,7 @@ scipy's `binomtest` takes whole sample sizes only. Dependence over more than a f
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -119,11 +119,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)  # without slots, for the cached properties
 class Blocks:
-    """Latencies by stretch of time: in the stretch from `t_s[i]` on, `counts[i, j]` requests took `values_us[j]`."""
+    """Latencies by stretch of time: in the stretch from `t_s[i]` on, `counts[i, j]` requests took `values_us[j]`.
+
+    `known`: the results of `bounds` so far, by level. They take ten milliseconds, and a report asks hundreds of times.
+    """
 
     t_s: Floats
     values_us: Floats
     counts: Counts
+    known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def totals(self) -> Counts:
@@ -197,7 +201,9 @@ def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
     """Return the least and the largest value in us of a percentile (0..1) that binomial tests allow; NaN if unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
-    return _low(blocks, level), _high(blocks, level)
+    if level not in blocks.known:
+        blocks.known[level] = _low(blocks, level), _high(blocks, level)
+    return blocks.known[level]
 
 
 def _low(blocks: Blocks, level: float) -> float:
