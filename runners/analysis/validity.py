@@ -16,7 +16,7 @@ from runners import words
 from runners.analysis import counts
 from runners.analysis.counts import SERVICE, achieved_share, failures, number, offered_rps, per_second
 from runners.design.objective import LEAST_ACHIEVED, MOST_FAILED
-from runners.readers.run import Step
+from runners.readers.run import Step, once_a_step
 from runners.storage.schema import Ended, StepRecord
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
@@ -71,6 +71,7 @@ _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
+@once_a_step
 def cause(step: Step) -> Cause | None:
     """Return the cause for which some aspect of a step is not valid, or None; rate steps of a sweep are not judged."""
     if (ended := _ENDED.get(step.record.ended)) is not None:
