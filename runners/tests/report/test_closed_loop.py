@@ -33,7 +33,7 @@ def _markdown(root: Path, stages: Sequence[Stage]) -> str:
     return to_markdown(document(conclude(_run(root, stages), {})))
 
 
-@pytest.mark.parametrize("stages", [(NEW_JDK, DELAYED), (BEFORE,), (AFTER,)])
+@pytest.mark.parametrize("stages", [(NEW_JDK, DELAYED), (BEFORE,), pytest.param((AFTER,), marks=pytest.mark.long)])
 def test_both_reports_are_made_whatever_was_measured(stages: Sequence[Stage], tmp_path: Path) -> None:
     run = _run(tmp_path, stages)
     render(conclude(run, {}))

@@ -13,15 +13,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from runners.experiments.e01_single_connection import questions
-from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report.document import Document, document
+from runners.report.document import Document
 from runners.report.document import _version as version
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, drawings, to_html, to_markdown
-from runners.results.conclusion import conclude
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
-from runners.tests.report.conftest import rendered
+from runners.tests.report.conftest import composed, rendered
 from runners.tests.report.outside import Page
 
 AFTER_QUESTIONS = [
@@ -120,8 +118,9 @@ def test_exact_commands_are_there_and_raw_output_is_linked(report: RunFolder) ->
         assert "Detailed Percentile spectrum" not in text and "steps/" in text
 
 
-def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(made: Callable[..., RunFolder]) -> None:
-    folder = made(stop_after="put-rocksdb-profiled")
+def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled")
+    rendered(folder, pictures=True)
 
     def files() -> dict[str, bytes]:
         paths = [folder.report_html, folder.report_md, *folder.figures_path.iterdir()]
@@ -129,7 +128,7 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 
     before = files()
     (folder.figures_path / "spectrum-other.png").write_bytes(b"stale")
-    rendered(folder)
+    rendered(folder, pictures=True)
     after = files()
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == []
@@ -137,8 +136,10 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 
 
 @pytest.fixture(scope="module")
-def page(report: RunFolder) -> Document:
-    return document(conclude(read_run(report), published_of("report-1"), questions()))
+def page(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """The report of a run that measured PUT on one engine."""
+    root = tmp_path_factory.mktemp("page")
+    return composed(make_run(root, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled"))
 
 
 def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -> None:
@@ -186,9 +187,9 @@ def test_instead_of_figures_of_an_invalid_step_stands_the_reason(made: Callable[
     assert 'id="spectrum-put"' not in html
 
 
-def test_a_run_with_wrk2_has_its_curve(made: Callable[..., RunFolder]) -> None:
-    folder = made(wrk2=True, stop_after="put-rocksdb")
-    assert 'id="spectrum-put"' in html_of(folder)
+def test_a_run_with_wrk2_has_its_curve(tmp_path: Path) -> None:
+    page = composed(make_run(tmp_path, engines=("rocksdb",), duration_s=2, wrk2=True, stop_after="put-rocksdb"))
+    assert "spectrum-put" in {figure.anchor for figure in page.figures}
 
 
 @pytest.mark.long  # test_hostile_text.py plants such text into a smaller run
