@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from runners import cli
+from runners.storage import run_folder
 from runners.storage.run_folder import RunFolder
 from runners.tests.tiers import LONG
 
@@ -32,6 +35,22 @@ def lab(*arguments: str, runs: Path, timeout_s: float = 600) -> subprocess.Compl
         env=env,
         stdin=subprocess.DEVNULL,
     )
+
+
+def lab_here(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
+    """`lab` in this process, which spares the seconds of its imports; only for commands that measure in theirs."""
+    from runners import lab as measuring
+
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        for module in (measuring, run_folder):
+            patch.setattr(module, "RUNS", runs)
+        patch.setattr(sys, "argv", ["lab", *arguments])
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def report_again(run: Path) -> None:

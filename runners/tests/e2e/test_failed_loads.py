@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runners.tests.e2e.conftest import lab
+from runners.tests.e2e.conftest import lab_here
 from runners.tests.e2e.failing_server import LAST_WORDS
 
 pytestmark = pytest.mark.e2e
@@ -28,7 +28,7 @@ def loaded(folder: Path, kind: str, *arguments: str) -> tuple[int, dict[str, Any
     shutil.copy(SERVER, folder)
     (folder / "target.yaml").write_text(TARGET.format(kind=kind), encoding="utf-8")
     target = str(folder / "target.yaml")
-    done = lab("load", "--target", target, "--size", "smoke", "--json", *arguments, runs=folder / "runs")
+    done = lab_here("load", "--target", target, "--size", "smoke", "--json", *arguments, runs=folder / "runs")
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stdout + done.stderr
 
 
