@@ -81,7 +81,7 @@ class Part:
     cpu_s: float = 0.0
     lines: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
-    #: Set when those that wait for it may begin: at its end, or before.
+    #: Set when parts that wait for it may begin: at its end, or before.
     ready: threading.Event = field(default_factory=threading.Event)
     #: Gets its lines while they come.
     heard: Callable[[str], None] = lambda _line: None

@@ -72,7 +72,7 @@ class ToTheStart(FakeMeasurement):
         """Note which functions of the lab are under way when the rate becomes a word of the command line."""
         if value == self._offered_rps:
             modules, frame = list[tuple[str, str]](), inspect.currentframe()
-            while frame is not None:  # inspect.stack() would read the source of each
+            while frame is not None:  # inspect.stack() would read the source of every frame
                 modules.append((frame.f_globals["__name__"], frame.f_code.co_name))
                 frame = frame.f_back
             own = [(m, f) for m, f in reversed(modules) if m.startswith("runners.") and ".tests." not in m]

@@ -45,7 +45,7 @@ def searches(run: Run) -> dict[str, Ladder]:
 
 
 def kept(number: str) -> dict[str, Ladder]:
-    """The searches of a kept reference, by name, each worked out once."""
+    """The searches of a kept reference, by name; they are worked out once."""
     return {ladder.name: ladder for ladder in concluded(number).results.ladders if ladder.search is not None}
 
 
@@ -165,8 +165,8 @@ def test_no_knee_of_a_kept_reference_lies_above_a_closed_loop_or_above_all_that_
 
 
 def test_a_knee_above_a_closed_loop_is_at_most_that_and_what_differs_is_said() -> None:
-    found = [ladder for number in (SEARCHED if LONG else FEW) for ladder in kept(number).values()]
-    limited = [ladder for ladder in found if ladder.knee is not None and ladder.knee.limit == Limit.CLOSED_LOOP]
+    searched = [ladder for number in (SEARCHED if LONG else FEW) for ladder in kept(number).values()]
+    limited = [ladder for ladder in searched if ladder.knee is not None and ladder.knee.limit == Limit.CLOSED_LOOP]
     assert limited and all(ladder.knee.high_rps == ladder.closed_loop_rps for ladder in limited if ladder.knee)
     for ladder in limited:
         if ladder.knee is not None and ladder.knee.kind == Kind.BELOW:
