@@ -60,7 +60,7 @@ def _settings() -> dict[Any, Any]:
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
         whole = dict(mpl.rcParams.copy())  # of a copy, since matplotlib's own would look for a backend now
-    del whole["backend"]
+    whole.pop("backend", None)
     return whole
 
 
