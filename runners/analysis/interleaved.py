@@ -14,6 +14,7 @@ from functools import lru_cache
 from operator import attrgetter
 
 import numpy as np
+import pandas as pd
 
 from runners import words
 from runners.analysis import counts, facts, machine_stalls, quantities, treatments
@@ -23,7 +24,7 @@ from runners.analysis.instrument import MEDIAN
 from runners.analysis.intervals import Bounded
 from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, QUANTITIES, RESPONDING_CPU, Reason, Refusal, Row
 from runners.analysis.steady_state import steadiness
-from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, usable
+from runners.analysis.treatments import Effect, Start, compare, start_from, start_of, starts_of, usable
 from runners.analysis.validity import kept_up_to, only_late
 from runners.design.block import REFERENCE_TARGET
 from runners.design.objective import CPU, THROUGHPUT, UNDISTURBED
@@ -89,9 +90,11 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     starts: dict[str, list[Start]] = defaultdict(list)
     without_stalls: list[float] = []
     for number, step in used.items():
+        calm: pd.DataFrame | None = None
         if machine_stalls.watched(step) and not step.frames["requests"].empty:
-            without_stalls.append(machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))[1])
-        for quantity, start in _starts(step, names, reached_alone[number]).items():
+            calm, share = machine_stalls.outside(step.frames["requests"], machine_stalls.stalls_of(step))
+            without_stalls.append(share)
+        for quantity, start in _starts(step, names, reached_alone[number], calm).items():
             starts[quantity].append(start)
     rows, control, reference = list[Row](), list[Row](), dict[str, float]()
     values: dict[tuple[str, str], tuple[float, ...]] = {}
@@ -253,22 +256,31 @@ def _start_s(steps: Sequence[Step]) -> float:
     return float(np.median(spans_us)) / 1e6
 
 
-def _starts(step: Step, names: Sequence[str], alone: Mapping[str, float]) -> dict[str, Start]:
-    """Return the `Start` of each quantity, by name; response-time percentiles that late sends affect are left out."""
+def _starts(
+    step: Step, names: Sequence[str], alone: Mapping[str, float], calm: pd.DataFrame | None
+) -> dict[str, Start]:
+    """Return the `Start` of each quantity, by name; response-time percentiles that late sends affect are left out.
+
+    `calm`: the requests outside of the machine's stalls; None if these are not known.
+    """
     requests, targets = step.frames["requests"], step.frames["targets"]
     on_time_to = 1.0 if step.valid else kept_up_to(step)
     present = [name for name in names if name in set(targets["target"])]
     fewest = int(requests["target"].value_counts().reindex(present, fill_value=0).min())
-    starts = {
-        name: start_of(requests, names, quantity.level, quantity.column)
-        for name, quantity in QUANTITIES.items()
-        if quantity.level is not None and fewest * (1 - quantity.level) >= ENOUGH_BEYOND
-        and requests[quantity.column].notna().any()
-        and (quantity.column != "response_us" or quantity.level <= on_time_to)
-    }  # fmt: skip
-    if machine_stalls.watched(step) and "p99_us" in starts:
-        kept, _ = machine_stalls.outside(requests, machine_stalls.stalls_of(step))
-        starts[UNDISTURBED] = start_of(kept, names, 0.99)
+    by_column: dict[str, dict[float, str]] = defaultdict(dict)
+    for name, quantity in QUANTITIES.items():
+        level, column = quantity.level, quantity.column
+        if level is None or fewest * (1 - level) < ENOUGH_BEYOND:
+            continue
+        if column != "response_us" or level <= on_time_to:
+            by_column[column][level] = name
+    starts = dict[str, Start]()
+    for column, named in by_column.items():
+        if requests[column].notna().any():
+            of_levels = starts_of(requests, names, tuple(named), column)
+            starts |= {name: of_levels[level] for level, name in named.items()}
+    if calm is not None and "p99_us" in starts:
+        starts[UNDISTURBED] = start_of(calm, names, 0.99)
     served = dict(zip(targets["target"], targets["served"], strict=True))
 
     def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:

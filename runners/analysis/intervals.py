@@ -10,7 +10,7 @@ is not detected.
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -125,6 +125,8 @@ class Blocks:
     t_s: Floats  # begins of the stretches
     values_us: Floats  # latencies, ascending
     counts: Counts  # [i, j]: the requests of stretch i that took values_us[j]
+    #: The results of `bounds` so far, by level: one takes ten milliseconds, and a report asks hundreds of times.
+    known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def totals(self) -> Counts:
@@ -198,7 +200,9 @@ def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
     """Return the ends in us of the interval of a percentile (0..1), by binomial tests; an unknown end is NaN."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
-    return _low(blocks, level), _high(blocks, level)
+    if level not in blocks.known:
+        blocks.known[level] = _low(blocks, level), _high(blocks, level)
+    return blocks.known[level]
 
 
 def _low(blocks: Blocks, level: float) -> float:

@@ -20,7 +20,7 @@ from scipy.stats import bootstrap, kendalltau, rankdata, theilslopes
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Floats, student_reach
-from runners.readers.run import Step
+from runners.readers.run import Step, once_a_step
 
 FEWEST_SECONDS = 5
 MEDIAN = "median"
@@ -43,6 +43,7 @@ class Steadiness:
     changing: tuple[str, ...] = ()  # signals that were not steady
 
 
+@once_a_step
 def steadiness(step: Step) -> Steadiness:
     """Return whether a step is steady, by the median latency, rate and JIT compilation of its seconds."""
     seconds = facts.per_second(step)

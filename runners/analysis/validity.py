@@ -16,7 +16,7 @@ from runners import words
 from runners.analysis import counts
 from runners.analysis.counts import SERVICE, achieved_share, failures, number, offered_rps, per_second
 from runners.design.objective import LEAST_ACHIEVED, MOST_FAILED
-from runners.readers.run import Step
+from runners.readers.run import Step, once_a_step
 from runners.storage.schema import Ended, StepRecord
 
 FOREIGN_LIMIT_CORES = 0.25  # kept busy by other processes
@@ -68,6 +68,7 @@ _LATENCIES = frozenset({Aspect.MEDIAN, Aspect.TAIL})
 _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 
+@once_a_step
 def cause(step: Step) -> Cause | None:
     """Return why some aspect of a step is not valid; None if all are. Failures and lateness in a sweep do not count."""
     if (ended := _ENDED.get(step.record.ended)) is not None:

@@ -12,6 +12,7 @@ import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -52,14 +53,24 @@ PNG_DPI, POINTS_AN_INCH = 144, 72
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 
+@cache
+def _settings() -> dict[Any, Any]:
+    """Return matplotlib's defaults with the lab's settings, all of which matplotlib checks whenever they are set."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RC)
+        whole = dict(mpl.rcParams.copy())  # of a copy, since matplotlib's own would look for a backend now
+    whole.pop("backend", None)
+    return whole
+
+
 @contextmanager
 def lab_settings() -> Iterator[None]:
     """Apply the lab's matplotlib settings in the body of a `with`, whatever settings a notebook has made before."""
     with mpl.rc_context(), warnings.catch_warnings():
         # A frame's name may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        mpl.rcdefaults()
-        mpl.rcParams.update(RC)
+        mpl.rcParams._update_raw(_settings())  # by which rc_context puts the former settings back, too
         yield
 
 

@@ -40,7 +40,6 @@ def held(truth_rps: float, found: list[Bounded]) -> int:
 @pytest.mark.parametrize(
     ("bursts_a_second", "spread", "count"),
     [
-        (0.0, 0.0, 1),
         (0.4, 0.03, 3),
         *(
             pytest.param(bursts, spread, 40, marks=pytest.mark.long)

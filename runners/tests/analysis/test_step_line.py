@@ -11,7 +11,8 @@ from runners.tests.fixtures.fake_run import make_run
 
 
 def made(root: Path, **faults: tuple[str, ...]) -> Run:
-    return read_run(make_run(root, **faults))  # type: ignore[arg-type]
+    without = ("put-lsm-profiled", "get-lsm-profiled")
+    return read_run(make_run(root, engines=("lsm",), duration_s=2, without=without, **faults))  # type: ignore[arg-type]
 
 
 def test_a_healthy_step_says_rates_percentiles_samples_and_errors(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ FIRST_ALONE = ("keep", "compare", "build", "doctor", "prune", "dataset", "campai
 #: Commands that send a load: e2e/test_examples_of_help.py runs an example of each.
 LOADING = ("run", "load", "profile", "knee")
 WITH_JSON = set(lab.commands) - set(LOADING)
-#: Commands that make a report anew, which takes seconds.
-REPORTING = ("keep", "report")
+#: Commands that make a report anew, or ask all tools what they are, which takes seconds.
+SLOW = ("keep", "report", "doctor")
 RUN = "data/runs/01-20260101T000000Z-smoke-0a1b"
 
 
@@ -72,10 +72,11 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that folder, which is the current one."""
+    """A copy of that folder, which is the current one; the runs there are all that there are."""
     shutil.copytree(named, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(run_folder, "RUNS", tmp_path / "data" / "runs")
+    monkeypatch.setattr(run_folder, "REFERENCE", tmp_path / "reference")
     return tmp_path
 
 
@@ -161,7 +162,7 @@ def test_an_example_of_a_help_runs(words: list[str], folder: Path, nothing_is_bu
     assert done.exit_code in ((0, Exit.PROBLEM) if may_find_fault else (0,)), done.output
 
 
-@pytest.mark.parametrize("name", in_short(sorted(WITH_JSON), WITH_JSON - set(REPORTING)))
+@pytest.mark.parametrize("name", in_short(sorted(WITH_JSON), WITH_JSON - set(SLOW)))
 def test_what_is_printed_with_json_is_json_alone(name: str, folder: Path, nothing_is_built_or_kept: None) -> None:
     (folder / "target.yaml").unlink()
     known = [words for words in RUN_NOW if words[1] == name]

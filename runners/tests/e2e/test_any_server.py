@@ -21,8 +21,9 @@ from runners.process.supervisor import free_port, tree
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.external import build, launch
-from runners.tests.e2e.conftest import lab
+from runners.tests.e2e.conftest import lab, lab_here
 from runners.tests.fixtures.servers import idle
+from runners.tests.tiers import in_short
 from runners.tests.waiting import gone
 from runners.toolchain.build import build_truepace, truepace_tool
 from runners.toolchain.tools import ROOT, Tool
@@ -64,7 +65,8 @@ def _copied(name: str, folder: Path) -> Path:
     return folder / "target.yaml"
 
 
-@pytest.mark.parametrize("name", TOOLS)
+#: Where nothing was built in Go before, building the example builds its HTTP library too: the better part of a minute.
+@pytest.mark.parametrize("name", in_short(TOOLS, TOOLS.keys() - {"go"}))
 def test_an_example_carries_a_load(name: str, tmp_path: Path) -> None:
     needs(name)
     _carries_a_load(_copied(name, tmp_path / name), tmp_path)
@@ -220,7 +222,7 @@ def test_a_load_finds_the_keys_that_its_target_was_filled_with(keys: int, tmp_pa
     path = _copied("uvicorn", tmp_path / "it")
     path.write_text(path.read_text(encoding="utf-8").replace("put, keys: 1000", f"put, keys: {keys}"), encoding="utf-8")
     short = ("--size", "smoke", "--rate", "200")
-    done = lab("load", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
+    done = lab_here("load", "--target", str(path), *short, "--json", runs=tmp_path / "runs")
     assert done.returncode == (0 if keys == 1000 else 1), done.stderr  # a load of which a tenth failed is none
     run = read_run(RunFolder.open(Path(json.loads(done.stdout)["run"])))
     fill = next(step for step in run.steps if step.kind == "fill")
@@ -249,7 +251,7 @@ def test_a_fill_that_is_refused_ends_the_run(tmp_path: Path) -> None:
     needs("uvicorn")
     path = _copied("uvicorn", tmp_path / "it")
     path.write_text(path.read_text(encoding="utf-8").replace("{workload: put", "{workload: get"), encoding="utf-8")
-    done = lab("load", "--target", str(path), "--size", "smoke", "--rate", "200", runs=tmp_path / "runs")
+    done = lab_here("load", "--target", str(path), "--size", "smoke", "--rate", "200", runs=tmp_path / "runs")
     assert done.returncode != 0 and "1,000 of them an error" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -265,7 +267,7 @@ def test_a_load_ends_in_a_report_without_secrets_and_without_markup_of_the_targe
     described["workloads"] = {"get": {"path": f"/{HOSTILE}"}}
     path.write_bytes(msgspec.yaml.encode(described))
     runs = tmp_path / "runs"
-    done = lab("load", "--target", str(path), "--size", "smoke", "--rate", "200", "--json", runs=runs)
+    done = lab_here("load", "--target", str(path), "--size", "smoke", "--rate", "200", "--json", runs=runs)
     assert done.returncode == 0, done.stderr
     (folder,) = map(RunFolder.open, runs.iterdir())
     reported = json.loads(done.stdout)

@@ -23,10 +23,11 @@ pytestmark = pytest.mark.e2e
 
 EXAMPLES = 1000 if os.environ.get("LAB_LONG") == "1" else 20
 ANSWER_TIMEOUT_S = 10.0
+#: The fronts read requests; what other executions add are threads.
 MODES = (
-    ("one-nio", "selector"),
+    pytest.param(("one-nio", "selector"), marks=pytest.mark.long),
     ("one-nio", "pool"),
-    ("one-nio", "virtual"),
+    pytest.param(("one-nio", "virtual"), marks=pytest.mark.long),
     ("jdk", "virtual"),
 )
 SCHEMA = schemathesis.openapi.from_path(str(SERVER_JAVA / "docs" / "openapi.yaml"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runners.tests.e2e.conftest import lab
+from runners.tests.e2e.conftest import lab_here
 from runners.tests.e2e.failing_server import LAST_WORDS
 
 pytestmark = pytest.mark.e2e
@@ -28,7 +28,7 @@ def loaded(folder: Path, kind: str, *arguments: str) -> tuple[int, dict[str, Any
     shutil.copy(SERVER, folder)
     (folder / "target.yaml").write_text(TARGET.format(kind=kind), encoding="utf-8")
     target = str(folder / "target.yaml")
-    done = lab("load", "--target", target, "--size", "smoke", "--json", *arguments, runs=folder / "runs")
+    done = lab_here("load", "--target", target, "--size", "smoke", "--json", *arguments, runs=folder / "runs")
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stdout + done.stderr
 
 
@@ -51,6 +51,7 @@ def test_a_server_that_refuses_most_has_neither_latency_nor_throughput(tmp_path:
     assert "with status 429" in said
 
 
+@pytest.mark.long
 def test_a_load_without_a_success_is_none(tmp_path: Path) -> None:
     code, document, said = loaded(tmp_path, "absent", "--rate", "200")
     load = of_role(document, "load")
@@ -59,7 +60,10 @@ def test_a_load_without_a_success_is_none(tmp_path: Path) -> None:
     assert "with status 404" in said
 
 
-@pytest.mark.parametrize("arguments", [(), ("--rate", "100")], ids=["closed-loop", "rate"])
+@pytest.mark.parametrize(
+    "arguments",
+    [pytest.param((), id="closed-loop", marks=pytest.mark.long), pytest.param(("--rate", "100"), id="rate")],
+)
 def test_what_is_no_http_1_is_said_to_be_that(arguments: tuple[str, ...], tmp_path: Path) -> None:
     code, document, said = loaded(tmp_path, "http2", *arguments)
     assert code == 1 and "no HTTP/1.1 (it looks like HTTP/2)" in said
@@ -82,6 +86,7 @@ def test_a_server_that_closes_its_connections_now_and_then_has_not_failed(tmp_pa
     assert (code == 0) == (load["cause"] in (None, "late", "held up", "disturbed"))
 
 
+@pytest.mark.long
 def test_a_rate_that_nothing_can_send_is_not_achieved(tmp_path: Path) -> None:
     code, document, said = loaded(tmp_path, "well", "--rate", "5000000")
     load = of_role(document, "load")

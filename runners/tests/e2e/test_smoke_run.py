@@ -13,7 +13,7 @@ import pytest
 from runners.design.session import PAIRED
 from runners.readers.reading import read_run
 from runners.storage.run_folder import RunFolder
-from runners.tests.e2e.conftest import report_again
+from runners.tests.e2e.conftest import GIVEN, report_again
 from runners.toolchain.tools import find_wrk2
 
 pytestmark = pytest.mark.e2e
@@ -22,8 +22,8 @@ MAX_REPORT_BYTES = 3_000_000
 STEPS = {
     "sentinel",
     "fill-lsm", "fill-rocksdb", "floor-get", "floor-put", "get-lsm", "get-lsm-profiled", "get-rocksdb",
-    "get-rocksdb-profiled", "probe-get-lsm", "probe-get-rocksdb", "probe-put-lsm", "probe-put-rocksdb", "put-lsm",
-    "put-lsm-profiled", "put-rocksdb", "put-rocksdb-profiled",
+    "get-rocksdb-profiled", "put-lsm", "put-lsm-profiled", "put-rocksdb", "put-rocksdb-profiled",
+    *([] if GIVEN else ["probe-get-lsm", "probe-get-rocksdb", "probe-put-lsm", "probe-put-rocksdb"]),
     "put-compared-01", "put-compared-01-warm-lsm", "put-compared-01-warm-noop", "put-compared-01-warm-rocksdb",
     "put-compared-01-warm-rocksdb-control",
 }  # fmt: skip

@@ -237,7 +237,7 @@ def test_several_servers_of_one_search_are_up_at_once_and_loaded_in_random_order
     assert apart is not None and apart.low <= 1.5 <= apart.high and apart.high / apart.low < 1.3
 
 
-@pytest.mark.parametrize("count", [0, 5, 8])
+@pytest.mark.parametrize("count", [0, 5, pytest.param(8, marks=pytest.mark.long)])
 def test_a_search_starts_all_servers_anew_and_goes_on_where_it_was_killed(bench: Bench, count: int) -> None:
     bench.machine.servers["memory"] = Server(1.5 * KNEE_RPS)
     other = dataclasses.replace(server(), treatment=Setting.of("memory"))
@@ -315,7 +315,7 @@ def test_the_next_published_rate_beyond_the_knee_is_offered_where_the_size_says_
     assert nearest(90_000.0, rates, 2, beyond=True) == [60_000.0, 65_000.0]
 
 
-@pytest.mark.parametrize("left", [1, 2, 3, 5])
+@pytest.mark.parametrize("left", [1, *(pytest.param(left, marks=pytest.mark.long) for left in (2, 3)), 5])
 def test_a_ladder_that_was_killed_goes_on_and_measures_nothing_again(tmp_path: Path, left: int) -> None:
     block = around(
         AroundTheKnee(3.0, 1.0, 0.0, (0.5, 0.9, 1.2), (0.5, 0.9), 1.0, precision=0.2), profile=("cpu",)

@@ -146,7 +146,7 @@ def test_an_interrupt_ends_the_cell_and_not_the_kernels_sockets(
     assert "Traceback" not in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("after_s", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("after_s", [0.5, *(pytest.param(after_s, marks=pytest.mark.long) for after_s in (0.1, 1.0))])
 def test_an_interrupt_while_the_kernel_starts_prints_no_traceback(
     after_s: float, run: RunFolder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,10 +71,12 @@ class ToTheStart(FakeMeasurement):
     def _written(self, value: float) -> str:
         """Note which functions of the lab are under way when the rate becomes a word of the command line."""
         if value == self._offered_rps:
-            modules = [(frame.frame.f_globals["__name__"], frame.function) for frame in reversed(inspect.stack())]
-            self.paths.append(
-                [(m, f) for m, f in modules if m.startswith("runners.") and ".tests." not in m and f != "<listcomp>"]
-            )
+            modules, frame = list[tuple[str, str]](), inspect.currentframe()
+            while frame is not None:  # inspect.stack() would read the source of every frame
+                modules.append((frame.f_globals["__name__"], frame.f_code.co_name))
+                frame = frame.f_back
+            own = [(m, f) for m, f in reversed(modules) if m.startswith("runners.") and ".tests." not in m]
+            self.paths.append([(m, f) for m, f in own if f != "<listcomp>"])
         return self._digits(value)
 
     def _start(self, command: list[str], **_: object) -> Child:

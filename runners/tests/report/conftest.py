@@ -10,6 +10,8 @@ import pytest
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
+from runners.report import style
+from runners.report.document import Document, document
 from runners.report.report import render
 from runners.results.conclusion import conclude
 from runners.storage.run_folder import RunFolder
@@ -18,9 +20,17 @@ from runners.tests.fixtures.fake_run import make_run
 Made = Callable[[RunFolder], RunFolder]
 
 
-def rendered(folder: RunFolder) -> RunFolder:
-    """Render a run folder."""
-    render(conclude(read_run(folder), published_of("report-1"), questions()))
+def composed(folder: RunFolder) -> Document:
+    """The report of a run folder, before anything is drawn as a file."""
+    return document(conclude(read_run(folder), published_of("report-1"), questions()))
+
+
+def rendered(folder: RunFolder, pictures: bool = False) -> RunFolder:
+    """Render a run folder; without `pictures` its PNG files hold nothing, which most tests do not look at."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not pictures:
+            patch.setattr(style, "png", lambda _figure: b"")
+        render(conclude(read_run(folder), published_of("report-1"), questions()))
     return folder
 
 

@@ -19,11 +19,12 @@ from runners.report import style
 from runners.report.fixed_rate import cpu
 from runners.report.flamegraph import FlameGraph, boxes, short, tree
 from runners.report.latency import curve, spectrum, timeline
+from runners.tests.counts import rounds
 from runners.tests.report import steps
 
 NOWHERE = Path("nowhere")
 values = st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), min_size=1, max_size=40)
-few = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=rounds(4, 8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def svg(picture: style.Picture) -> str:

@@ -13,8 +13,9 @@ from runners.design.load import SENTINEL, SENTINEL_RPS
 from runners.design.session import FLOOR
 from runners.readers.reading import read_run
 from runners.readers.run import Step
-from runners.report import render, style
+from runners.report import style
 from runners.report.closed_loop import loop_curves
+from runners.report.document import document
 from runners.report.ladder import ladder
 from runners.report.latency import spectrum, timeline
 from runners.report.sections import outage
@@ -86,7 +87,6 @@ def test_a_report_draws_the_floor_that_it_has(tmp_path: Path) -> None:
         run = steps.run(root, made, started_unix_s=0.0, ended_unix_s=1.0)
         for step in run.steps:
             step.folder.path.mkdir(parents=True)
-        render(conclude(run, {}))
-        drawn = {path.name: path.read_text(encoding="utf-8") for path in run.folder.figures_path.glob("*.svg")}
-        for figure in ("spectrum-put.svg", "timeline-put.svg"):
-            assert seen in drawn[figure], figure
+        shown = {figure.anchor: figure for figure in document(conclude(run, {})).figures}
+        for anchor in ("spectrum-put", "timeline-put"):
+            assert seen in style.svg(shown[anchor], anchor), anchor

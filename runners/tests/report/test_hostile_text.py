@@ -24,6 +24,7 @@ from runners.storage.schema import StepRecord, read_record, to_document, write_r
 from runners.tests.fixtures.fake_run import make_run
 from runners.tests.report.conftest import rendered
 from runners.tests.report.outside import Page
+from runners.tests.tiers import in_short
 
 MARK = "planted"
 HOSTILE = {
@@ -88,7 +89,7 @@ def _planted(folder: RunFolder, text: str) -> None:
                 out.write(f"a;{frame} 900000000\n")
 
 
-@pytest.fixture(scope="module", params=HOSTILE)
+@pytest.fixture(scope="module", params=in_short(HOSTILE, HOSTILE.keys() - {"ansi"}))
 def reports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, report: RunFolder) -> Reports:
     root = tmp_path_factory.mktemp("hostile")
     folder = make_run(root, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -13,25 +12,15 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from runners.analysis.interleaved import comparisons
-from runners.analysis.quantities import QUANTITIES
 from runners.experiments.e01_single_connection import questions
-from runners.readers.published import published_of
 from runners.readers.reading import read_run
-from runners.report.comparison import table as table_of
-from runners.report.document import Document, document
+from runners.report.document import Document
 from runners.report.document import _version as version
-from runners.report.flamegraph import short
 from runners.report.report import LIMIT_BYTES, MARGIN_BYTES, drawings, to_html, to_markdown
-from runners.results import cluster
-from runners.results.conclusion import conclude
-from runners.storage.run_folder import REFERENCE, RunFolder
-from runners.tests.fixtures import references
+from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import make_run
-from runners.tests.fixtures.references import KEPT, reference
-from runners.tests.report.conftest import rendered
+from runners.tests.report.conftest import composed, rendered
 from runners.tests.report.outside import Page
-from runners.tests.tiers import in_short
 
 AFTER_QUESTIONS = [
     "## Can these numbers be trusted?",
@@ -44,7 +33,6 @@ AFTER_QUESTIONS = [
     "## Files and commands",
 ]
 HOSTILE = "</pre></details><script src=http://h.invalid/x.js>alert(1)</script><img src=x onerror=alert(1)>"
-MOST_LINES = 220  # without the appendix
 
 
 def html_of(folder: RunFolder) -> str:
@@ -86,45 +74,6 @@ def test_html_has_the_same_order(report: RunFolder) -> None:
 def test_every_answer_begins_with_its_verdict(report: RunFolder) -> None:
     found = re.findall(r"(?m)^\*\*(Yes|No|Inconclusive)\.", markdown_of(report))
     assert len(found) == len(MEASURED)
-
-
-@pytest.mark.parametrize("number", KEPT)
-def test_the_kept_reports_are_short(number: str) -> None:
-    main = (REFERENCE / number / "report.md").read_text(encoding="utf-8").partition("\n# Appendix\n")[0]
-    assert len(main.splitlines()) <= MOST_LINES
-
-
-def test_a_figure_stands_with_the_first_question_that_it_answers_and_once() -> None:
-    page = references.page("03")
-    shown = [figure.anchor for figure in page.figures]
-    assert len(shown) == len(set(shown))
-    by_key = {part.answered.question.key: part for part in page.questions}
-    first, second = by_key["pool-rate"], by_key["selectors-rate"]
-    assert [figure.anchor for figure in first.shown.figures] == [first.answered.answer.figure]
-    assert second.shown.empty and second.elsewhere == first.shown.anchor
-
-
-def test_a_verdict_that_a_failed_check_touches_is_marked_where_it_stands() -> None:
-    page = references.page("03")
-    marked = {part.answered.question.key: part.marks for part in page.questions}
-    touched = {number for check in page.conclusion.checks if check.failed for number in page.conclusion.touched(check)}
-    assert touched and all(bool(part.marks) == (part.number in touched) for part in page.questions), marked
-
-
-def test_what_is_not_resolved_is_no_heading_of_a_kept_report() -> None:
-    page = references.page("01")
-    titles = {shown.anchor: shown.heading for shown in page.figures}
-    assert "p99" not in titles["spectrum-put"] and "p99" not in titles["interleaved-put-compared"]
-
-
-def test_flame_graphs_of_put_and_get_name_their_widest_towers() -> None:
-    page = references.page("01")
-    seen = {(graph.step.workload, graph.event) for graph in page.graphs}
-    assert {("put", "cpu"), ("put", "alloc"), ("get", "cpu"), ("get", "alloc")} <= seen
-    for graph in page.graphs:
-        shares = [tower.share for tower in graph.towers]
-        assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1 + 1e-9
-        assert all(short(tower.name) in graph.words for tower in graph.towers)
 
 
 def test_every_link_into_the_page_has_its_place(report: RunFolder) -> None:
@@ -169,8 +118,9 @@ def test_exact_commands_are_there_and_raw_output_is_linked(report: RunFolder) ->
         assert "Detailed Percentile spectrum" not in text and "steps/" in text
 
 
-def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(made: Callable[..., RunFolder]) -> None:
-    folder = made(stop_after="put-rocksdb-profiled")
+def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled")
+    rendered(folder, pictures=True)
 
     def files() -> dict[str, bytes]:
         paths = [folder.report_html, folder.report_md, *folder.figures_path.iterdir()]
@@ -178,7 +128,7 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 
     before = files()
     (folder.figures_path / "spectrum-other.png").write_bytes(b"stale")
-    rendered(folder)
+    rendered(folder, pictures=True)
     after = files()
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == []
@@ -186,18 +136,19 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(m
 
 
 @pytest.fixture(scope="module")
-def page(report: RunFolder) -> Document:
-    return document(conclude(read_run(report), published_of("report-1"), questions()))
+def page(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    """The report of a run that measured PUT on one engine."""
+    root = tmp_path_factory.mktemp("page")
+    return composed(make_run(root, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled"))
 
 
 def test_a_page_that_would_be_too_large_is_slimmed_and_says_so(page: Document) -> None:
     drawn = drawings(page.figures)
     whole = to_html(page, drawn)
     assert "To stay small" not in whole
-    for limit in (len(whole) - 1, len(whole) * 2 // 3):
-        small = to_html(page, drawn, limit + MARGIN_BYTES)
-        assert "To stay small" in small and len(small.encode()) < len(whole.encode())
-        assert Page(small).outside() == []
+    small = to_html(page, drawn, len(whole) * 2 // 3 + MARGIN_BYTES)
+    assert "To stay small" in small and len(small.encode()) < len(whole.encode())
+    assert Page(small).outside() == []
 
 
 def test_a_report_does_not_speak_of_commands_that_it_lacks(page: Document) -> None:
@@ -236,11 +187,12 @@ def test_instead_of_figures_of_an_invalid_step_stands_the_reason(made: Callable[
     assert 'id="spectrum-put"' not in html
 
 
-def test_a_run_with_wrk2_has_its_curve(made: Callable[..., RunFolder]) -> None:
-    folder = made(wrk2=True, stop_after="put-rocksdb")
-    assert 'id="spectrum-put"' in html_of(folder)
+def test_a_run_with_wrk2_has_its_curve(tmp_path: Path) -> None:
+    page = composed(make_run(tmp_path, engines=("rocksdb",), duration_s=2, wrk2=True, stop_after="put-rocksdb"))
+    assert "spectrum-put" in {figure.anchor for figure in page.figures}
 
 
+@pytest.mark.long  # test_hostile_text.py plants such text into a smaller run
 def test_output_of_tools_is_text(tmp_path: Path) -> None:
     folder = make_run(tmp_path, engines=("rocksdb",), duration_s=2)
     manifest = folder.manifest()
@@ -271,21 +223,3 @@ def test_output_of_tools_is_text(tmp_path: Path) -> None:
     assert shown.outside() == []
     assert shown.tags.count("script") == 0
     assert "'$(reboot)'" in markdown_of(folder)
-
-
-@pytest.mark.parametrize("number", in_short(["01", "03", "07", "09"], ("01", "09")))
-def test_the_leading_quantity_stands_first_in_a_table_of_few_rows(number: str) -> None:
-    for comparison in comparisons(reference(number)):
-        table = table_of(dataclasses.replace(comparison, rate_rps=1_800.0))
-        assert table.rows[0][0].startswith(QUANTITIES[comparison.leading].label)
-        assert table.caption.endswith("1\u202f800/s")
-        assert not any(row.change in cell for row in comparison.rows for cells in table.rows for cell in cells)
-        labels = [row[0] for row in table.rows]
-        first = next(place for place, name in enumerate(labels) if name.startswith("CPU per request"))
-        assert first < max((place for place, name in enumerate(labels) if "service" in name), default=9)
-
-
-def test_what_threads_wait_for_a_lock_is_the_share_of_what_they_wait() -> None:
-    waiting = next(one for one in cluster.lock_waits(reference("05")) if one.client_s)
-    assert waiting.share is not None
-    assert waiting.share.value == pytest.approx(waiting.client_s / waiting.all_s, rel=1e-6)

@@ -16,7 +16,17 @@ from runners.tests.fixtures.fake_rounds import run_of
 EVERY = ("blocking", "epoll", "truepace", "wrk2", "wrk")
 
 
-@pytest.mark.parametrize("tools", [EVERY, ("blocking", "epoll", "truepace"), ("truepace",), ("wrk2", "wrk")])
+@pytest.mark.parametrize(
+    "tools",
+    [
+        EVERY,
+        ("truepace",),
+        *(
+            pytest.param(tools, marks=pytest.mark.long)
+            for tools in (("blocking", "epoll", "truepace"), ("wrk2", "wrk"))
+        ),
+    ],
+)
 def test_both_reports_are_made_whatever_was_found(tools: tuple[str, ...], tmp_path: Path) -> None:
     run = run_of(tmp_path, tools, rounds=3)
     for step in run.steps:

@@ -25,11 +25,13 @@ from runners.report.comparison import lines
 from runners.storage.run_folder import RunFolder
 from runners.tests.fixtures.fake_run import RATES, make_run
 
+#: Of each load; what is compared here is the same with longer ones, which take longer to read.
+LOAD_S = 2
 PROFILED = tuple(f"{workload}-{engine}-profiled" for workload in ("put", "get") for engine in ("rocksdb", "lsm"))
 
 
 def made(root: Path, engine: str = "rocksdb", **changes: object) -> RunFolder:
-    folder = make_run(root, engines=(engine,), duration_s=5, without=PROFILED)
+    folder = make_run(root, engines=(engine,), duration_s=LOAD_S, without=PROFILED)
     if changes:
         manifest = folder.manifest()
         folder.update_manifest(machine={**manifest["machine"], **changes})
@@ -171,7 +173,7 @@ def test_groups_that_each_read_one_figure_differ_by_no_less_than_a_histogram_can
 def test_other_rates_are_refused(tmp_path: Path) -> None:
     a = made(tmp_path)
     b = make_run(
-        tmp_path, engines=("rocksdb",), duration_s=5, without=PROFILED, rates={"put": 9_000.0, "get": 12_400.0}
+        tmp_path, engines=("rocksdb",), duration_s=LOAD_S, without=PROFILED, rates={"put": 9_000.0, "get": 12_400.0}
     )
     with pytest.raises(PlanError, match="offered_rps"):
         compare_folders([a.path], [b.path], [], 0.02)
@@ -197,9 +199,9 @@ def test_a_page_that_can_not_be_written_is_named(tmp_path: Path) -> None:
 def test_runs_of_which_more_responses_failed_fail_first_and_nothing_else_of_them_is_compared(
     repeats: int, tmp_path: Path
 ) -> None:
-    failing: dict[str, Any] = {"engines": ("lsm",), "absent": {"put-lsm": round(RATES["put"] * 5 / 2)}}
+    failing: dict[str, Any] = {"engines": ("lsm",), "absent": {"put-lsm": round(RATES["put"] * LOAD_S / 2)}}
     groups = [
-        [make_run(tmp_path, duration_s=5, without=PROFILED, **side) for _ in range(repeats)]
+        [make_run(tmp_path, duration_s=LOAD_S, without=PROFILED, **side) for _ in range(repeats)]
         for side in ({"engines": ("rocksdb",)}, failing)
     ]
     a, b = ([str(folder.path) for folder in group] for group in groups)

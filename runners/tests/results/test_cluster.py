@@ -62,21 +62,26 @@ def passed_on(tmp_path: Path, *workloads: str) -> Results:
     return Results(read_run(bench.folder))
 
 
-def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_passed_on(tmp_path: Path) -> None:
-    answer = cluster.price_of_passing({"passed-on-put": "PUT"})(passed_on(tmp_path, "put"))
+@pytest.fixture(scope="module")
+def puts(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return passed_on(tmp_path_factory.mktemp("puts"), "put")
+
+
+def test_what_passing_a_request_on_costs_is_the_difference_of_those_that_are_passed_on(puts: Results) -> None:
+    answer = cluster.price_of_passing({"passed-on-put": "PUT"})(puts)
     assert answer is not None and answer.verdict == Verdict.YES
     price = answer.evidence[0]
     assert isinstance(price, Measure) and price.value == pytest.approx((40 - 10) / (2 / 3), rel=0.05)
     assert price.other is not None and price.other.value == pytest.approx(10, rel=0.05)
 
 
-def test_the_share_of_passing_on_is_what_three_nodes_cost_more_than_one(tmp_path: Path) -> None:
+def test_the_share_of_passing_on_is_what_three_nodes_cost_more_than_one(tmp_path: Path, puts: Results) -> None:
     weighs_more = cluster.passing_weighs_more("passed-on-put", "passed-on-get")
-    answer = weighs_more(passed_on(tmp_path / "both", "put", "get"))
+    answer = weighs_more(passed_on(tmp_path, "put", "get"))
     assert answer is not None and answer.verdict == Verdict.INCONCLUSIVE, "both cost four times as much"
     shares = [measure for measure in answer.evidence if isinstance(measure, Measure)]
     assert [share.value for share in shares] == pytest.approx([0.75, 0.75], abs=0.02)
-    assert weighs_more(passed_on(tmp_path / "put", "put")) is None
+    assert weighs_more(puts) is None
 
 
 def test_a_start_without_a_treatment_tells_of_the_others(tmp_path: Path) -> None:

@@ -29,16 +29,24 @@ from runners.results.ladders import Ladder, between, ladders, missed_above
 from runners.results.profiles import polling_halves
 from runners.results.results import Results
 from runners.tests.fixtures.ladder_run import make_ladder
-from runners.tests.fixtures.references import reference
+from runners.tests.fixtures.references import concluded
+from runners.tests.tiers import LONG, in_short
 
 RATES = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
 BASE = {"what": "knee", "rps": 2_000.0}
 SEARCHED = ["03", "04", "05", "06"]
+#: In the short form one on whose knees longer steps bear, and one in which a closed loop does.
+FEW = ("05", "06")
 
 
 def searches(run: Run) -> dict[str, Ladder]:
     """The searches of a run, by name."""
     return {ladder.name: ladder for ladder in ladders(run) if ladder.search is not None}
+
+
+def kept(number: str) -> dict[str, Ladder]:
+    """The searches of a kept reference, by name; they are worked out once."""
+    return {ladder.name: ladder for ladder in concluded(number).results.ladders if ladder.search is not None}
 
 
 def knee_of(run: Run, name: str) -> Knee:
@@ -136,18 +144,18 @@ def test_probes_of_a_late_generator_are_counted_and_bound_the_knees(tmp_path: Pa
     assert "2 of 4" in check_words(check)
 
 
-@pytest.mark.parametrize("number", SEARCHED)
+@pytest.mark.parametrize("number", in_short(SEARCHED, FEW))
 def test_a_knee_of_a_kept_reference_lies_below_what_refuted_it(number: str) -> None:
-    refuted = {ladder.known.refuting: ladder.knee for ladder in searches(reference(number)).values() if ladder.known}
+    refuted = {ladder.known.refuting: ladder.knee for ladder in kept(number).values() if ladder.known}
     for rate_step, knee in refuted.items():
         if rate_step is not None and knee is not None:
             assert not knee.rps > rate_step.rps and not knee.low_rps > rate_step.rps
             assert knee.kind != Kind.BELOW or knee.high_rps <= rate_step.rps
 
 
-@pytest.mark.parametrize("number", SEARCHED)
+@pytest.mark.parametrize("number", in_short(SEARCHED, FEW))
 def test_no_knee_of_a_kept_reference_lies_above_a_closed_loop_or_above_all_that_met(number: str) -> None:
-    searched = searches(reference(number)).values()
+    searched = kept(number).values()
     assert searched
     for ladder in searched:
         knee, met = ladder.knee, ladder.outcomes[0]
@@ -157,8 +165,8 @@ def test_no_knee_of_a_kept_reference_lies_above_a_closed_loop_or_above_all_that_
 
 
 def test_a_knee_above_a_closed_loop_is_at_most_that_and_what_differs_is_said() -> None:
-    kept = [ladder for number in SEARCHED for ladder in searches(reference(number)).values()]
-    limited = [ladder for ladder in kept if ladder.knee is not None and ladder.knee.limit == Limit.CLOSED_LOOP]
+    searched = [ladder for number in (SEARCHED if LONG else FEW) for ladder in kept(number).values()]
+    limited = [ladder for ladder in searched if ladder.knee is not None and ladder.knee.limit == Limit.CLOSED_LOOP]
     assert limited and all(ladder.knee.high_rps == ladder.closed_loop_rps for ladder in limited if ladder.knee)
     for ladder in limited:
         if ladder.knee is not None and ladder.knee.kind == Kind.BELOW:
@@ -186,9 +194,9 @@ def test_a_step_that_confirms_a_knee_lasts_ten_seconds_or_ten_times_the_longest_
         assert all(block.least_minutes <= block.minutes for block in searched), "and two of them fit"
 
 
-@pytest.mark.parametrize("number", SEARCHED)
+@pytest.mark.parametrize("number", in_short(SEARCHED, FEW))
 def test_a_knee_is_quoted_with_its_interval_or_as_a_bound(number: str) -> None:
-    quoted = [title(ladder) for ladder in searches(reference(number)).values()]
+    quoted = [title(ladder) for ladder in kept(number).values()]
     quoted += [line for line in readme_findings().splitlines() if "knee" in line.lower()]
     for line in quoted:
         for rate in re.finditer(r"knee (?:at )?\d[\d\u202f]*/s(?P<rest>.{0,2})", line):

@@ -38,6 +38,7 @@ def test_a_profile_that_is_cut_short_is_an_error_or_less(cut: int) -> None:
         assert sum(count for _, count in decoded(whole[:-cut])) <= 8
 
 
+@pytest.mark.long  # Go builds pprof when it is first asked for it
 def test_pprof_reads_what_is_written(tmp_path: Path) -> None:
     if shutil.which("go") is None:
         pytest.skip("go is not on this machine")

@@ -4,7 +4,7 @@
 use crate::support::responses::{self, CORPUS, check};
 
 /// Inputs in a usual run, and with LAB_LONG=1.
-const INPUTS: u64 = 40_000;
+const INPUTS: u64 = 15_000;
 const INPUTS_LONG: u64 = 4_000_000;
 
 /// Sebastiano Vigna's SplitMix64; the same inputs in every run.

@@ -185,8 +185,13 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
     pieces
 }
 
+/// Cases of each property in a usual run, and with LAB_LONG=1.
+fn cases() -> u32 {
+    if std::env::var("LAB_LONG").as_deref() == Ok("1") { 2000 } else { 400 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn any_cut_gives_the_same_outcome(bytes in almost_http(), cuts in proptest::collection::vec(any::<usize>(), 0..10), close: bool) {

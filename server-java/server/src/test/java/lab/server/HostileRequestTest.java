@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import lab.storage.conformance.Length;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -293,10 +294,12 @@ class HostileRequestTest {
         assertServed("get /v0/entity?id=a HTTP/1.1\r\n" + HOST + "\r\n", 405);
     }
 
+    /** Fronts read keys, executions do not: in the short form one of these has every byte, the others the ends alone. */
     @Test
     void everyByteByItselfIsItsOwnKeyOrNone() throws Exception {
+        int step = Length.LONG || mode.execution().equals("pool") ? 1 : 0xff - 0x80;
         assertServed("PUT /v0/entity?id=neighbour HTTP/1.1\r\n" + HOST + "Content-Length: 1\r\n\r\nx", 201);
-        for (int b = 0x80; b <= 0xff; b++) {
+        for (int b = 0x80; b <= 0xff; b += step) {
             String raw = Character.toString(b);
             for (String id : List.of(raw, "%" + Integer.toHexString(b), "neighbour" + raw, raw + "neighbour")) {
                 for (String parameters : List.of("", "&ack=1", "&ack=9")) {

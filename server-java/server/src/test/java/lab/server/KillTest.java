@@ -31,6 +31,9 @@ class KillTest {
     @ParameterizedTest
     @ValueSource(strings = {"buffered", "sync"})
     void killedServerLosesNothingThatItAcknowledged(String wal) throws Exception {
+        if (wal.equals("sync")) {
+            Length.assumeLong(); // of a killed process the system writes what is buffered, too
+        }
         for (int cycle = 0; cycle < CYCLES; cycle++) {
             try (ServerProcess server = start(wal)) {
                 int port = ServerProcess.port(server.readyLine());

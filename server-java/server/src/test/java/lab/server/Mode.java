@@ -42,7 +42,7 @@ record Mode(String front, String engine, String execution) {
     /** Leaves a combination to the long form whose parts are tested with others. */
     void assumeInThisForm() {
         boolean everyExecution = engine.equals(MEMORY);
-        boolean everyEngine = execution.equals(front.equals("jdk") ? "virtual" : "pool");
+        boolean everyEngine = isOneNio() ? execution.equals("pool") : engine.equals("lsm") && execution.equals("virtual");
         if (!isJdk17() && !everyExecution && !everyEngine) {
             Length.assumeLong();
         }

@@ -37,6 +37,9 @@ class ProcessTest {
     @ParameterizedTest
     @EnumSource(value = Engine.class, mode = EnumSource.Mode.EXCLUDE, names = {"MEMORY", "NOOP"})
     void whatWasAcknowledgedSurvivesSigterm(Engine engine) throws Exception {
+        if (engine != Engine.LSM && engine != Engine.ROCKSDB) {
+            Length.assumeLong();
+        }
         String data = folder.resolve("data").toString();
         try (ServerProcess server = start("--engine", engine.toString(), "--data", data, "--port", "0")) {
             String ready = server.readyLine();

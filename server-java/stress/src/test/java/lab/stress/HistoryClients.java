@@ -25,6 +25,8 @@ final class HistoryClients implements AutoCloseable {
     private static final int NOT_FOUND = 404;
     private static final int TOO_FEW_REPLICAS = 504;
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
+    /** A frozen node holds up each client so long; short tests have others to wait for. */
+    private static final Duration CLIENTS_TIMEOUT = Duration.ofMillis(Length.of(600, 2_000));
     /** Short tests leave the processor to the nodes that start meanwhile. */
     private static final int PAUSE_MS = Length.of(12, 2);
 
@@ -80,8 +82,8 @@ final class HistoryClients implements AutoCloseable {
             String node = nodes.get(random.nextInt(nodes.size()));
             String key = keys.get(random.nextInt(keys.size()));
             int dice = random.nextInt(20);
-            Operation done = dice < 8 ? ask(node, Operation.Kind.PUT, key, "")
-                    : dice < 11 ? ask(node, Operation.Kind.DELETE, key, "") : ask(node, Operation.Kind.GET, key, "");
+            Operation.Kind kind = dice < 8 ? Operation.Kind.PUT : dice < 11 ? Operation.Kind.DELETE : Operation.Kind.GET;
+            Operation done = ask(node, kind, key, "", CLIENTS_TIMEOUT);
             history.add(done);
             if (done.isWrite() && done.outcome() == Operation.Outcome.DONE) {
                 acknowledgedWrites.incrementAndGet();
@@ -96,18 +98,18 @@ final class HistoryClients implements AutoCloseable {
 
     /** One read that wants a response of every replica. */
     Operation readAll(String node, String key) {
-        return ask(node, Operation.Kind.GET, key, "&ack=" + nodes.size());
+        return ask(node, Operation.Kind.GET, key, "&ack=" + nodes.size(), TIMEOUT);
     }
 
     /** One write. */
     Operation put(String node, String key, String parameters) {
-        return ask(node, Operation.Kind.PUT, key, parameters);
+        return ask(node, Operation.Kind.PUT, key, parameters, TIMEOUT);
     }
 
-    private Operation ask(String node, Operation.Kind kind, String key, String parameters) {
+    private Operation ask(String node, Operation.Kind kind, String key, String parameters, Duration timeout) {
         String value = kind == Operation.Kind.PUT ? "value-" + values.incrementAndGet() : null;
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(node + "/v0/entity?id=" + key + parameters))
-                .timeout(TIMEOUT);
+                .timeout(timeout);
         switch (kind) {
             case PUT -> request.PUT(HttpRequest.BodyPublishers.ofString(value));
             case DELETE -> request.DELETE();

@@ -104,9 +104,11 @@ class MemoryBudgetTest {
                 }
                 storage.flush();
                 while (number(storage, "memory_cursors_bytes") < 24 * MIB) {
-                    Cursor reader = storage.range(utf8("large"), null);
-                    readers.add(reader);
-                    reader.next();
+                    for (int more = 0; more < 16; more++) {
+                        Cursor reader = storage.range(utf8("large"), null);
+                        readers.add(reader);
+                        reader.next();
+                    }
                 }
                 await(() -> number(storage, "memory_cache_bytes") < before - 4 * MIB);
             } finally {
