@@ -26,7 +26,7 @@ from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import THROUGHPUT
-from runners.design.session import ALONE, CLOSED, LOOP, PROBE
+from runners.design.session import PROBE
 from runners.readers.run import Run, Step
 from runners.storage.schema import to_document
 
@@ -170,16 +170,10 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
 
 def _closed_loops(runs: Sequence[Run], load: Step) -> list[Step]:
     """Return the fastest closed loop of each run that has one on the setting, workload and connections of `load`."""
-
-    def condition(step: Step) -> tuple[str, str, int | None]:
-        return step.subject, step.workload, step.record.connections
-
-    fastest = list[Step]()
-    for run in runs:
-        closed = (step for step in run.steps if step.kind in (PROBE, LOOP, CLOSED, ALONE) and not step.profiled)
-        like = [step for step in closed if condition(step) == condition(load) and may_quote(step, Aspect.RATE)]
-        fastest += sorted(like, key=facts.achieved_rps)[-1:]
-    return fastest
+    probes = (run.find(kind=PROBE, subject=load.subject, workload=load.workload, profiled=False) for run in runs)
+    many = load.record.connections
+    like = ([s for s in of_run if s.record.connections == many and may_quote(s, Aspect.RATE)] for of_run in probes)
+    return [max(of_run, key=facts.achieved_rps) for of_run in like if of_run]
 
 
 def _single(sides: Sequence[Side]) -> Iterator[Row]:

@@ -109,10 +109,7 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
 
 
 def with_part(text: str, part: str) -> str:
-    """Return `text` with everything between the markers BEGIN and END replaced by `part`; unchanged without BEGIN.
-
-    Raises StoreError if END does not follow BEGIN: all that comes after it would be lost.
-    """
+    """Return `text` with `part` between BEGIN and END; unchanged without BEGIN. Raises StoreError without END."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if begin and not end:

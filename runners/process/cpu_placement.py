@@ -65,8 +65,7 @@ def proc_text(path: Path | str) -> str:
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server's processes into a CPU group of equal weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: pids by server name. Afterwards a server's processes are back in the group that its first one was in, and
-    the new groups are removed.
+    `servers`: pids by server name. Afterwards a server's processes are back in the group of its first one.
     """
     folder, weight, usual, controller = root / "cpu", "cpu.shares", "1024", "cpu"
     if "cpu" in proc_text(root / "cgroup.subtree_control").split():
