@@ -8,7 +8,6 @@ JIT compilation unfinished. Nor is it compared if, in more than half of the load
 generator made it and not the server.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -197,15 +196,11 @@ def _single(sides: Sequence[Side]) -> Iterator[Row]:
 def _repeated(loads: Sequence[Side], loops: Sequence[Side], margin: float) -> Iterator[Row]:
     measured = [(quantity, loops if quantity.name == THROUGHPUT else loads) for quantity in OF_LOADS]
     values = [(q, sides, [np.array([value_of(step, q) for step in of]) for _, of in sides]) for q, sides in measured]
-    usable = [
-        (quantity, sides, a, b)
-        for quantity, sides, (a, b) in values
-        if min(len(a), len(b)) >= FEWEST_RUNS and all(0 < value < math.inf for value in (*a, *b))
-    ]
-    for quantity, sides, a, b in usable:
+    known = [row for row in values if all(len(of) and np.all((of > 0) & np.isfinite(of)) for of in row[2])]
+    for quantity, sides, (a, b) in known:
         # the least difference of two logarithms that a histogram and its unit can resolve
         blur = RESOLUTION + (LEAST_US / float(min(a.mean(), b.mean())) if quantity.is_latency else 0.0)
-        row = welch(quantity, (sides[0][0], sides[1][0]), np.log(a), np.log(b), ALPHA / len(usable), margin, blur)
+        row = welch(quantity, (sides[0][0], sides[1][0]), np.log(a), np.log(b), ALPHA / len(known), margin, blur)
         refused: tuple[Refusal, ...] = ()
         if quantity.level is None:
             cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]

@@ -109,10 +109,7 @@ def _over(
     about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES,
     low: bool = False,
 ) -> Check | None:  # fmt: skip
-    """Return one check of several steps: failed if one step fails, unknown if all are unknown; None without steps.
-
-    Of its numbers the highest is the worst one, or with `low` the lowest.
-    """
+    """Return a check of steps: failed if one fails, unknown if all are unknown; None without any. `low`: low is bad."""
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
