@@ -59,11 +59,9 @@ _GUARDS = Guards()
 class Child:
     """A process under its guard. `pid` is the pid of the process, not of the guard."""
 
-    def __init__(
-        self, command: Sequence[str], lab_end: socket.socket, stdout: IO[bytes] | None, grace_s: float
-    ) -> None:
+    def __init__(self, command: Sequence[str], end: socket.socket, stdout: IO[bytes] | None, grace_s: float) -> None:
         self.command = tuple(command)
-        self._lab_end, self._stdout, self._grace_s = lab_end, stdout, grace_s
+        self._lab_end, self._stdout, self._grace_s = end, stdout, grace_s
         self._reading = threading.Lock()
         self._received = b""
         self._code: int | None = None

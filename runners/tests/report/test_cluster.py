@@ -63,7 +63,7 @@ def test_the_note_says_of_which_nodes_the_calls_are_counted(tmp_path: Path) -> N
     (nodes,) = cluster.by_treatment([dataclasses.replace(load, record=replace(load.record, cluster_after=after))])
     assert (nodes.call_p50_us, nodes.call_p99_us, nodes.failed_calls) == (120, 1_500, 6)
     (keys,) = (section for section in cluster_sections(run_of(tmp_path, [load])) if section.anchor == "keys-section")
-    assert "p99: of the node that was asked most" in keys.tables[0].note
+    assert "Call p50, p99: of the node that was asked most" in keys.tables[0].note
     assert "Failed calls: of all nodes" in keys.tables[0].note
 
 
