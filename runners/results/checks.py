@@ -116,7 +116,7 @@ def _over(
     known = any(ok is not None for _, ok, _ in judged)
     bad = [(step, measure) for step, ok, measure in judged if ok is False]
     measures = [measure for _, measure in bad if measure is not None]
-    measures.sort(key=lambda m: abs(m.value) / ((m.other and m.other.value) or 1.0), reverse=not low)
+    measures.sort(key=lambda m: abs(m.value) / ((m.other.value or 1.0) if m.other else 1.0), reverse=not low)
     return Check(about, not bad if known else None, consequence, tuple(step.name for step, _ in bad), tuple(measures))
 
 
