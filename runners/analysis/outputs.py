@@ -113,21 +113,22 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"
         raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", remedy)
-    left, compared, apart = _loads(b), list[Compared](), list[list[str]]()
+    left, compared, apart = _loads(b), list[Compared](), list[tuple[list[str], Output, Output]]()
     for first in _loads(a):
         pairs = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
         for names, second in sorted(pairs, key=lambda pair: len(pair[0])):
-            apart.append(names)
+            apart.append((names, first[0], second[0]))
             if set(names) <= set(despite):
                 left.remove(second)
                 compared.append(Compared(first, second, _compared(first, second, names)))
                 break
     if not compared:
-        raise _refusal(a[0], b[0], min(apart, key=len))
+        raise _refusal(*min(apart, key=lambda pair: len(pair[0])))
     return compared
 
 
-def _refusal(a: Output, b: Output, names: Sequence[str]) -> PlanError:
+def _refusal(names: Sequence[str], a: Output, b: Output) -> PlanError:
+    """Return the error on two outputs that differ in the settings `names`."""
     differences = [f"{name}: {_both(setting_of(a), setting_of(b), name)}" for name in names]
     if "loop" in names:
         remedy = "a closed loop sends less while the server stalls, so its latency is none under a load: measure alike"

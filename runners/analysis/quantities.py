@@ -173,11 +173,11 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return a percentile, or the CPU time per request, of one load; NaN if only a bound or nothing is known."""
+    """Return one load's percentile, rate or CPU time per request; NaN if only a bound or nothing is known."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan
-    return facts.cpu_us(step) if quantity.name == CPU else math.nan
+    return facts.achieved_rps(step) if quantity.name == THROUGHPUT else facts.cpu_us(step)
 
 
 def welch(

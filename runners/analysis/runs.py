@@ -2,12 +2,12 @@
 
 Runs should differ in the setting alone (see `differing`). With two or more runs on each side, intervals cover the
 run-to-run variability (see quantities.welch; Bonferroni over the quantities). With one run on a side, they cover only
-the sampling of requests, and there is no verdict. A percentile is not compared if a side's only load never became
-steady or ended with JIT compilation unfinished. Nor is it compared if, in more than half of a side's loads, it is due
-to the machine or to a late generator, not to the server.
+the sampling of requests, and there is no verdict. A closed-loop rate is that of a run's fastest closed loop on as many
+connections as the loads. A percentile is not compared if a side's only load never became steady or ended with JIT
+compilation unfinished. Nor is it compared if, in more than half of a side's loads, it is due to the machine or to a
+late generator, not to the server.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -23,6 +23,9 @@ from runners.analysis.intervals import Direction, difference
 from runners.analysis.quantities import ALPHA, LEAST_US, OF_LOADS, RESOLUTION, Reason, Refusal, Row, value_of, welch
 from runners.analysis.steady_state import not_warm, steadiness
 from runners.analysis.tail_attribution import made
+from runners.analysis.validity import Aspect, may_quote
+from runners.design.objective import THROUGHPUT
+from runners.design.session import PROBE
 from runners.readers.run import Run, Step
 from runners.storage.schema import to_document
 
@@ -158,12 +161,21 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
         (baseline, left), (treatment, right) = sides
         failed = {name: tuple(map(counts.of_step, steps)) for name, steps in sides}
         single = min(len(left), len(right)) < FEWEST_RUNS
-        rows = _single(sides) if single else _repeated(sides, margin)
+        loops = [(name, _closed_loops(runs, steps[0])) for (name, steps), runs in zip(sides, (a, b), strict=True)]
+        rows = _single(sides) if single else _repeated(sides, loops, margin)
         comparisons.append(Comparison(
             name=workload, form=Form.RUNS, baseline=baseline, treatments=(treatment,), margin=margin,
             rows=tuple(refuse_failing(row, failed) for row in rows), failed=failed, workload=workload,
         ))  # fmt: skip
     return comparisons
+
+
+def _closed_loops(runs: Sequence[Run], load: Step) -> list[Step]:
+    """Return the fastest closed loop of each run that has one on the setting, workload and connections of `load`."""
+    probes = (run.find(kind=PROBE, subject=load.subject, workload=load.workload, profiled=False) for run in runs)
+    many = load.record.connections
+    like = ([s for s in of_run if s.record.connections == many and may_quote(s, Aspect.RATE)] for of_run in probes)
+    return [max(of_run, key=facts.achieved_rps) for of_run in like if of_run]
 
 
 def _single(sides: Sequence[Side]) -> Iterator[Row]:
@@ -184,14 +196,14 @@ def _single(sides: Sequence[Side]) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _repeated(sides: Sequence[Side], margin: float) -> Iterator[Row]:
-    names = sides[0][0], sides[1][0]
-    values = [(q, [np.array([value_of(step, q) for step in steps]) for _, steps in sides]) for q in OF_LOADS]
-    usable = [(quantity, a, b) for quantity, (a, b) in values if all(0 < value < math.inf for value in (*a, *b))]
-    for quantity, a, b in usable:
+def _repeated(loads: Sequence[Side], loops: Sequence[Side], margin: float) -> Iterator[Row]:
+    measured = [(quantity, loops if quantity.name == THROUGHPUT else loads) for quantity in OF_LOADS]
+    values = [(q, sides, [np.array([value_of(step, q) for step in of]) for _, of in sides]) for q, sides in measured]
+    known = [row for row in values if all(len(of) and np.all((of > 0) & np.isfinite(of)) for of in row[2])]
+    for quantity, sides, (a, b) in known:
         # the least difference of two logarithms that a histogram and its unit can resolve
         blur = RESOLUTION + (LEAST_US / float(min(a.mean(), b.mean())) if quantity.is_latency else 0.0)
-        row = welch(quantity, names, np.log(a), np.log(b), ALPHA / len(usable), margin, blur)
+        row = welch(quantity, (sides[0][0], sides[1][0]), np.log(a), np.log(b), ALPHA / len(known), margin, blur)
         refused: tuple[Refusal, ...] = ()
         if quantity.level is None:
             cold = [name for name, steps in sides if 2 * sum(map(not_warm, steps)) > len(steps)]

@@ -112,7 +112,9 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
 
 
 def with_part(text: str, part: str) -> str:
-    """Return `text` with everything between the markers BEGIN and END replaced by `part`; unchanged without them."""
-    before, marker, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{marker}\n{part}\n{END}{after}" if marker else text
+    """Return `text` with `part` between BEGIN and END; unchanged without BEGIN. Raises StoreError without END."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if begin and not end:
+        raise StoreError(BEGIN, f"no line {END} follows it", "write that line where the part ends, and run again")
+    return f"{before}{begin}\n{part}\n{end}{after}" if begin else text

@@ -66,39 +66,46 @@ def proc_text(path: Path | str) -> str:
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server into a control group of equal CPU weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: pids by server name. Afterwards the processes are in the parent group, and the groups are removed.
+    `servers`: pids by server name. Afterwards a server's processes are back in the group of its first one.
     """
-    folder, weight, usual = root / "cpu", "cpu.shares", "1024"
+    folder, weight, usual, controller = root / "cpu", "cpu.shares", "1024", "cpu"
     if "cpu" in proc_text(root / "cgroup.subtree_control").split():
-        folder, weight, usual = root, "cpu.weight", "100"
+        folder, weight, usual, controller = root, "cpu.weight", "100", ""  # a line of version 2 names no controller
     elif not (folder / weight).exists():
         yield "the kernel has no CPU groups here (no cgroup controller 'cpu')"
         return
-    made: list[Path] = []
+    made: dict[Path, Path] = {}  # the new groups, with the group that the server was in
     note = EQUAL
     try:
         for name, pids in servers.items():
             group = folder / f"lab-{os.getpid()}-{name}"
             group.mkdir()
-            made.append(group)
+            made[group] = _group_of(next(iter(pids), 0), controller, folder)
             (group / weight).write_text(usual, encoding="ascii")
             for pid in tree(pids):
                 (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
-        _remove(folder, made)
+        _remove(made)
         made.clear()
     try:
         yield note
     finally:
-        _remove(folder, made)
+        _remove(made)
 
 
-def _remove(folder: Path, groups: list[Path]) -> None:
-    """Move the processes of the groups into the parent group `folder`, and remove the groups."""
-    for group in groups:
+def _group_of(pid: int, controller: str, folder: Path) -> Path:
+    """Return the folder of a process's CPU group; `folder`, which holds all groups, if that can't be seen from here."""
+    lines = (line.split(":", 2) for line in proc_text(f"/proc/{pid}/cgroup").splitlines())
+    own = folder / next((path for _, names, path in lines if controller in names.split(",")), "").lstrip("/")
+    return own if (own / "cgroup.procs").exists() else folder
+
+
+def _remove(groups: Mapping[Path, Path]) -> None:
+    """Move the processes of each group into the group that is given for it, and remove the former."""
+    for group, before in groups.items():
         for pid in proc_text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile
-                (folder / "cgroup.procs").write_text(pid, encoding="ascii")
+                (before / "cgroup.procs").write_text(pid, encoding="ascii")
         with contextlib.suppress(OSError):
             group.rmdir()

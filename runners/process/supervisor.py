@@ -59,9 +59,9 @@ _GUARDS = Guards()
 class Child:
     """A process under its guard. `pid` is the pid of the process, not of the guard."""
 
-    def __init__(self, command: Sequence[str], lab_end: socket.socket, stdout: IO[bytes] | None) -> None:
+    def __init__(self, command: Sequence[str], end: socket.socket, stdout: IO[bytes] | None, grace_s: float) -> None:
         self.command = tuple(command)
-        self._lab_end, self._stdout = lab_end, stdout
+        self._lab_end, self._stdout, self._grace_s = end, stdout, grace_s
         self._reading = threading.Lock()
         self._received = b""
         self._code: int | None = None
@@ -135,11 +135,11 @@ class Child:
             if self.poll() is None:
                 os.kill(self.pid, number)
 
-    def stop(self, grace_s: float = GRACE_S) -> int:
-        """Ask the process to stop, kill it once its grace time is over, and return the exit code. May be repeated."""
+    def stop(self) -> int:
+        """Ask the process to stop, kill it after its grace time (see `start`), and return the exit code. Repeatable."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
-        if not self.wait_up_to(grace_s * 2 + 2):
+        if not self.wait_up_to(self._grace_s * 2 + 2):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._guard_pid, signal.SIGKILL)  # the kernel then kills the child
         code = self.wait()
@@ -184,7 +184,7 @@ def start(
         _GUARDS.fork(guard_end, (nothing, out, err))
     with contextlib.suppress(OSError):  # if the guard has ended, Child raises the error
         lab_end.sendall(json.dumps(order).encode() + b"\n")
-    return Child(command, lab_end, reading)
+    return Child(command, lab_end, reading, grace_s)
 
 
 def finished(command: Sequence[str], timeout_s: float | None = None) -> subprocess.CompletedProcess[str]:
@@ -243,7 +243,7 @@ def hold(words: Sequence[str]) -> int:
     def await_end() -> None:
         while os.read(sys.stdin.fileno(), 4096):
             pass
-        child.stop(_HELD_GRACE_S)
+        child.stop()
 
     threading.Thread(target=await_end, daemon=True).start()
     return child.wait()

@@ -168,9 +168,9 @@ def read_hdr_log(path: Path) -> HdrLog:
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):
             if match := _CLOCK.match(line):
-                clock_s[match[1]] = float(match[2])
-            elif not line.startswith("#[Histogram log format"):
-                units_in_us = next((in_a_us for mark, in_a_us in _UNITS if mark.search(line)), units_in_us)
+                clock_s.setdefault(match[1], float(match[2]))
+            elif not (intervals or units_in_us or line.startswith("#[Histogram log format")):  # the first one holds
+                units_in_us = next((in_a_us for mark, in_a_us in _UNITS if mark.search(line)), None)
         elif not line.strip() or line.startswith('"'):
             continue  # the legend
         elif interval := interval_of(line, units_in_us or 1.0):

@@ -14,7 +14,7 @@ from runners.report.comparison import picture as drawing
 from runners.report.comparison import table as comparison_table
 from runners.report.sentences import refusal_words
 from runners.report.validity import check_words
-from runners.results.checks import Check
+from runners.results.checks import Check, Consequence
 from runners.results.limits import Judgement
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
@@ -33,7 +33,7 @@ def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Seq
         parts += [tables.table(tables.Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     parts += [f"- {tables.escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
     parts += ["", tables.table(comparison_table(comparison, MOST_VALUES)), ""]
-    weak = [check for check in checks if check.failed]
+    weak = [check for rank in Consequence for check in checks if check.failed and check.consequence == rank]
     parts += [f"- {tables.escape(check_words(check))}" for check in weak[:MOST_WARNINGS]]
     if not weak:
         parts.append(tables.escape("All checks passed: starts, control, utilisation, carry-over."))

@@ -197,7 +197,8 @@ def published_section(results: Results) -> Section:
         if (output := results.published_output(workload)) is not None
     ]
     of_ladders = [(ladder, table) for ladder in results.ladders if (table := against_published(ladder)) is not None]
-    known = [f"{title(ladder)}." for ladder, _ in of_ladders if ladder.knee]
+    searches = {ladder.same: ladder for ladder in results.ladders if ladder.search is not None}
+    known = [f"{title(searches.get(ladder.same, ladder))}." for ladder, _ in of_ladders if ladder.knee]
     own = PROSE["published"]
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
     if shown:

@@ -58,7 +58,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return in words which longer steps confirm or bound a knee; without such steps, which closed loop bounds it."""
+    """Return in words which steps bound a knee, else which closed loop, and a higher rate that was met too shortly."""
     bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
@@ -66,6 +66,9 @@ def support_words(ladder: Ladder, knee: Knee) -> str:
         for name, outcome in bounding.items()
         if outcome and (step := steps.get(name)) is not None
     ]
+    if knee.confirmed and ladder.known and (above := [step for step in ladder.known.met if step.rps > knee.rps]):
+        highest = f"for {words.seconds(above[-1].length_s)} at {words.rate(above[-1].rps)}"
+        parts.insert(1, f"{highest} (too short to confirm it)")
     if parts:
         return ", ".join(parts)
     if knee.limit == Limit.CLOSED_LOOP:

@@ -34,7 +34,7 @@ def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
 
 
 def _place_words(check: Check) -> str:
-    """Return in words where a check failed, with the first of its values; empty if neither is known."""
+    """Return where a check failed, with the first of its values, the worst ones; empty if neither is known."""
     values = list(map(words_of, check.measures))
     if len(values) > MOST_NAMED + 1:
         values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]

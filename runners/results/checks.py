@@ -54,7 +54,7 @@ class Check:
     ok: bool | None  # None if the run's data do not decide it
     consequence: Consequence = Consequence.NOTES
     steps: tuple[str, ...] = ()  # the names of the steps that failed
-    measures: tuple[Measure, ...] = ()  # the numbers that decided
+    measures: tuple[Measure, ...] = ()  # the numbers that decided, the worst first
     place: str = ""  # the name of the interleaved block that the check concerns, if it concerns one
 
     @property
@@ -74,21 +74,21 @@ def checks(results: Results) -> tuple[Check, ...]:
     all_checks = [
         _complete(run),
         _over("raw files read", run.steps, lambda step: (not step.unreadable, None), excludes),
-        _over("offered rate achieved", offered, _achieved, excludes),
+        _over("offered rate achieved", offered, _achieved, excludes, low=True),
         _over(FAILED, [*clean, *run.find(kind="load", profiled=True), *rounds], _failed, excludes),
-        _over(SAMPLES, clean, _samples),
+        _over(SAMPLES, clean, _samples, low=True),
         _over(KEPT_UP, [*clean, *floors, *rounds], _kept_up, bounds),
         _over(ONE_SECOND, clean, _one_second),
         _over(STEADY, clean, _steady, excludes),
         _over("JIT compilation done", clean, _warm, excludes),
         _over("native transport", [step for step in loaded if _transport_of(step) in (NATIVE, JAVA)], _transport),
-        _over("samples of the profiles", profiled, _profile_samples),
-        _over("rate kept while profiled", profiled, _achieved, excludes),
+        _over("samples of the profiles", profiled, _profile_samples, low=True),
+        _over("rate kept while profiled", profiled, _achieved, excludes, low=True),
         _over("profiler's own share", profiled, _profiler_share),
         _over("quiet machine", loaded, _quiet),
         Check("machine as usual", sentinel.get("ok"), steps=("sentinel",)) if sentinel else None,
         _over("data in the store", clean, _data, excludes),
-        _over(FASTER, clean, lambda step: _faster(step, run), excludes),
+        _over(FASTER, clean, lambda step: _faster(step, run), excludes, low=True),
         _over("generators began together", [step for step in run.steps if step.record.shares], _together, excludes),
         *(check for comparison in results.comparisons for check in of_comparison(comparison)),
         *_of_ladders(results),
@@ -103,19 +103,22 @@ Judged = tuple[bool | None, Measure | None]
 
 
 def _over(
-    about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES
-) -> Check | None:
+    about: str, steps: Iterable[Step], judge: Callable[[Step], Judged], consequence: Consequence = Consequence.NOTES,
+    low: bool = False,
+) -> Check | None:  # fmt: skip
     """Return one check of all `steps`, or None without steps.
 
-    `judge` decides for a single step. The check fails if any step fails, and is undecided if all steps are.
+    `judge` decides for a single step. The check fails if any step fails, and is undecided if all steps are. `low`: the
+    lowest values are the worst, and come first.
     """
     judged = [(step, *judge(step)) for step in steps]
     if not judged:
         return None
     known = any(ok is not None for _, ok, _ in judged)
     bad = [(step, measure) for step, ok, measure in judged if ok is False]
-    names, measures = tuple(step.name for step, _ in bad), tuple(measure for _, measure in bad if measure is not None)
-    return Check(about, not bad if known else None, consequence, names, measures)
+    measures = [measure for _, measure in bad if measure is not None]
+    measures.sort(key=lambda m: abs(m.value) / ((m.other.value or 1.0) if m.other else 1.0), reverse=not low)
+    return Check(about, not bad if known else None, consequence, tuple(step.name for step, _ in bad), tuple(measures))
 
 
 def label_of(step: Step) -> str:

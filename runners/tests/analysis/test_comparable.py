@@ -11,6 +11,7 @@ import pytest
 from runners.analysis.quantities import Reason, Refusal
 from runners.analysis.runs import compare_runs
 from runners.readers.run import Step, frame
+from runners.report.validity import check_words
 from runners.results.checks import checks
 from runners.results.results import Results
 from runners.tests.analysis.sides import why_of_steps
@@ -54,6 +55,16 @@ def test_a_load_whose_server_still_compiled_is_not_compared_and_a_check_says_so(
     ]
     assert check.ok is compared and check.steps == (() if compared else ("put-lsm",))
     assert (why_of_steps(fast, slow) == "") is compared
+
+
+def test_of_many_loads_that_fail_a_check_the_worst_are_named(tmp_path: Path) -> None:
+    few = [steps.step(tmp_path, f"put-{count}", steps.times(count)) for count in (400, 200, 600, 100, 300)]
+    all_cores = enumerate((0.3, 0.6, 0.2, 0.5, 0.4))
+    cold = [load(tmp_path, "lsm", compiling=cores, name=f"put-lsm-{place}") for place, cores in all_cores]
+    by_name = {check.about: check for check in checks(Results(steps.run(tmp_path, [*map(steps.whole, few), *cold])))}
+    said = {name: check_words(by_name[name]).replace("\u00a0", " ") for name in ("samples", "JIT compilation done")}
+    assert "(RocksDB PUT 100, RocksDB PUT 200, RocksDB PUT 300, 2 more)" in said["samples"]
+    assert "(LSM PUT 0.6 cores, LSM PUT 0.5 cores, LSM PUT 0.4 cores, 2 more)" in said["JIT compilation done"]
 
 
 def test_two_runs_are_not_compared_by_loads_that_never_became_steady(tmp_path: Path) -> None:

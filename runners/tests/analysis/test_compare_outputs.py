@@ -90,6 +90,13 @@ def test_another_setting_is_refused_by_name_and_may_be_allowed() -> None:
     assert any("connections differs, as was allowed" in note for note in found.notes)
 
 
+def test_a_refusal_names_the_settings_of_the_two_outputs_that_differ_least() -> None:
+    gets = HEALTHY.replace("put.lua", "get.lua")
+    on_16, on_32 = (gets.replace("-c8", f"-c{n}").replace("8 connections", f"{n} connections") for n in (16, 32))
+    with pytest.raises(PlanError, match="they differ in connections: 16 against 32;"):
+        compare_outputs(outputs(HEALTHY, on_16), outputs(on_32))
+
+
 def test_the_latency_of_a_rate_that_was_not_achieved_is_not_compared() -> None:
     short = HEALTHY.replace("-R2000", "-R2600")
     refused = dict(one(outputs(short), outputs(short)).refused)

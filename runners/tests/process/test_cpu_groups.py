@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.design.session import EQUAL
+from runners.process import cpu_placement
 from runners.process.cpu_placement import equal_groups
 
 
@@ -34,6 +35,27 @@ def test_each_server_gets_a_group_of_the_usual_weight(tmp_path: Path, first: boo
             for file in path.iterdir():
                 file.unlink()
     assert not [path for path in folder.iterdir() if path.is_dir()]
+
+
+@pytest.mark.parametrize(("first", "lines"), [(False, "0::/lab.slice"), (True, "4:cpu,cpuacct:/lab.slice\n0::/other")])
+def test_afterwards_a_servers_processes_are_in_the_group_that_they_came_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bool, lines: str
+) -> None:
+    folder = tmp_path / "cpu" if first else tmp_path
+    own = folder / "lab.slice"
+    own.mkdir(parents=True)
+    for group in (folder, own):
+        (group / "cgroup.procs").write_text("")
+    (folder / ("cpu.shares" if first else "cgroup.subtree_control")).write_text("1024" if first else "cpu")
+    read = cpu_placement.proc_text
+    monkeypatch.setattr(
+        cpu_placement, "proc_text", lambda path: lines if str(path).startswith("/proc/") else read(path)
+    )
+    with subprocess.Popen(["sleep", "60"]) as server, equal_groups({"a": [server.pid]}, tmp_path) as note:
+        server.kill()
+        assert note == EQUAL
+    assert (own / "cgroup.procs").read_text() == str(server.pid)
+    assert (folder / "cgroup.procs").read_text() == "", "the group that holds all of them"
 
 
 def test_where_no_group_may_be_made_the_reason_and_the_remedy_are_given(tmp_path: Path) -> None:

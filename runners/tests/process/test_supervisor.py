@@ -134,7 +134,7 @@ time.sleep(300)
 
 @pytest.mark.parametrize(
     "then",
-    ["", "threading.Thread(target=child.stop, args=(300.0,)).start(); child.stdout.readline()"],
+    ["", "threading.Thread(target=child.stop).start(); child.stdout.readline()"],
     ids=["while it works", "while it is stopped"],
 )
 def test_a_child_keeps_no_grace_time_once_the_lab_is_gone(then: str) -> None:
@@ -193,4 +193,19 @@ def test_pinning_is_part_of_the_command_line() -> None:
 def test_a_frozen_process_is_stopped_within_its_grace() -> None:
     child = start([sys.executable, "-c", "import time; time.sleep(60)"], grace_s=LIMIT_S)
     os.kill(child.pid, signal.SIGSTOP)
-    assert child.stop(LIMIT_S) == 128 + signal.SIGTERM, "it was killed when its grace was over"
+    assert child.stop() == 128 + signal.SIGTERM, "it was killed when its grace was over"
+
+
+def test_a_child_is_waited_for_longer_than_the_grace_time_that_it_was_started_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    child, waited_s = start(SLEEP, grace_s=300.0), list[float | None]()
+    wait_up_to = child.wait_up_to
+
+    def noted(timeout_s: float | None) -> bool:
+        waited_s.append(timeout_s)
+        return wait_up_to(timeout_s)
+
+    monkeypatch.setattr(child, "wait_up_to", noted)
+    assert child.stop() == 128 + signal.SIGTERM
+    assert (waited_s[0] or 0.0) > 300.0, "else its guard is killed, and the child with it, before its grace is over"

@@ -56,6 +56,25 @@ def test_a_log_in_nanoseconds_keeps_them(tmp_path: Path) -> None:
     assert samples.percentile(0.99) == pytest.approx(25.6, rel=0.001)
 
 
+@pytest.mark.parametrize("before", [True, False])
+def test_a_later_comment_changes_neither_unit_nor_clock(tmp_path: Path, before: bool) -> None:
+    path, first = tmp_path / "load.hlog", line("response", 0, [25_400])
+    head = "#[StartTime: 1795000000.0 (seconds since epoch)]\n#[values in nanoseconds]\n"
+    later = "# a pause of 20 millis\n#[StartTime: 1795000009.0 (seconds since epoch)]\n"
+    path.write_text(head + (later + first if before else first + later) + line("response", 1, [25_400]))
+    log = read_hdr_log(path)
+    assert [interval.samples.max_us for interval in log.intervals] == pytest.approx([25.4, 25.4], rel=0.001)
+    assert log.start_unix_s == 1_795_000_000.0
+
+
+def test_a_comment_after_the_first_interval_states_no_unit(tmp_path: Path) -> None:
+    path = tmp_path / "load.hlog"
+    path.write_text(line("response", 0, [25_400]) + "# a pause of 20 millis\n" + line("response", 1, [25_400]))
+    log = read_hdr_log(path)
+    assert not log.unit_stated
+    assert [interval.samples.max_us for interval in log.intervals] == pytest.approx([25_400, 25_400], rel=0.001)
+
+
 IN_NS = "#[Written by truepace; values in nanoseconds; tags: response, service, censored]\n"
 
 

@@ -14,7 +14,7 @@ from runners.design.cluster import NEW, OLD
 from runners.readers.run import Run, Step, frame
 from runners.report import render
 from runners.report.latency import latency_of
-from runners.report.sections import outage, outage_table
+from runners.report.sections import cluster_sections, outage, outage_table
 from runners.results import cluster, faults
 from runners.results.answer import Verdict
 from runners.results.conclusion import conclude
@@ -53,6 +53,18 @@ def test_both_reports_have_every_section_and_its_data(tmp_path: Path) -> None:
             assert title in page, title
     assert (run.folder.figures_path / "interleaved-changes.svg").stat().st_size
     assert (run.folder.figures_path / "outages.svg").stat().st_size
+
+
+def test_the_note_says_of_which_nodes_the_calls_are_counted(tmp_path: Path) -> None:
+    load = load_of(tmp_path, NEW, proxied=expected(NEW))
+    first, second = ({**peer, "failed": {"timed_out": 3}} for peer in load.record.cluster_after["peers"])
+    second |= {"answered": 2 * first["answered"], "latency_us": {"p50": 120, "p99": 1_500}}
+    after = {**load.record.cluster_after, "peers": [first, second]}
+    (nodes,) = cluster.by_treatment([dataclasses.replace(load, record=replace(load.record, cluster_after=after))])
+    assert (nodes.call_p50_us, nodes.call_p99_us, nodes.failed_calls) == (120, 1_500, 6)
+    (keys,) = (section for section in cluster_sections(run_of(tmp_path, [load])) if section.anchor == "keys-section")
+    assert "Call p50, p99: of the node that was asked most" in keys.tables[0].note
+    assert "Failed calls: of all nodes" in keys.tables[0].note
 
 
 def test_waits_for_the_client_lock_are_seconds_a_second(tmp_path: Path) -> None:

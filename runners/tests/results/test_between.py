@@ -19,11 +19,12 @@ from runners.analysis.quantities import LEAST_US, QUANTITIES, RESOLUTION, Reason
 from runners.analysis.runs import differing, pairs
 from runners.cli import lab
 from runners.cli.work import compare_folders
+from runners.design.objective import THROUGHPUT
 from runners.errors import PlanError
 from runners.readers.reading import read_run
 from runners.report.comparison import lines
 from runners.storage.run_folder import RunFolder
-from runners.tests.fixtures.fake_run import RATES, make_run
+from runners.tests.fixtures.fake_run import PROBED, RATES, make_run
 
 #: Of each load; what is compared here is the same with longer ones, which take longer to read.
 LOAD_S = 2
@@ -90,6 +91,19 @@ def test_groups_of_runs_give_a_verdict(tmp_path: Path) -> None:
     compared = compare_folders(groups[0], groups[1], [], 0.02)
     assert ("LSM", "p50_us", Direction.LOWER) in decided(compared)
     assert not decided(compare_folders(groups[0], [made(tmp_path).path for _ in range(3)], [], 0.02))
+
+
+def test_the_rates_of_closed_loops_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [made(tmp_path).path for _ in range(2)]
+    monkeypatch.setitem(PROBED, "put", 0.8 * PROBED["put"])
+    after = [made(tmp_path).path for _ in range(2)]
+    rows = [comparison.row(THROUGHPUT) for comparison in compare_folders(before, after, [], 0.02)]
+    assert [(row.direction, row.starts) if row else None for row in rows] == [(Direction.LOWER, 2), (Direction.SAME, 2)]
+    assert rows[0] is not None and rows[0].ratio == pytest.approx(0.8, rel=0.01) and rows[0].decided
+    one_lacks_it = make_run(tmp_path, engines=("rocksdb",), duration_s=5, without=(*PROFILED, "probe-put-rocksdb"))
+    again = compare_folders(before, [*after[:1], one_lacks_it.path], [], 0.02)
+    rows = [comparison.row(THROUGHPUT) for comparison in again]
+    assert [(row.decided, row.starts) if row else None for row in rows] == [(False, 1), (False, 2)]
 
 
 def sides(*engines: str, root: Path, count: int) -> list[str]:

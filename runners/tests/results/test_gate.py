@@ -17,7 +17,7 @@ from runners.analysis.quantities import QUANTITIES, Reason, Refusal, Row
 from runners.design.objective import ChangeLimit, Outcome
 from runners.report.comparison import judged, reason
 from runners.report.exports import comment
-from runners.results.checks import Check
+from runners.results.checks import Check, Consequence
 from runners.results.limits import Judgement, exit_code
 from runners.results.limits import judge as judge_all
 
@@ -161,6 +161,12 @@ def test_a_comment_is_short_and_says_every_change() -> None:
     text = comment(found, judge(found, limits), checks)
     assert len(text.splitlines()) < 60
     assert rows[0].change in text and "failed" in text.splitlines()[0]
+
+
+def test_a_comment_names_the_checks_that_exclude_evidence_before_all_others() -> None:
+    notes = [Check("starts", False, place=name) for name in "abcd"]
+    checks = [*notes, Check("second process of the baseline", False, Consequence.EXCLUDES, place="last")]
+    assert "“last”" in comment(compared(row("p50_us", 0.1, 0.02)), (), checks)
 
 
 HOSTILE = "<script>alert(1)</script>[x](javascript:1)`|@all"

@@ -19,6 +19,7 @@ from runners.experiments.references import readme_findings
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.reading import read_run
 from runners.readers.run import Run
+from runners.report.fixed_rate import published_section
 from runners.report.ladder import search_table, title
 from runners.report.sentences import evidence_of
 from runners.report.validity import check_words
@@ -29,7 +30,7 @@ from runners.results.ladders import Ladder, between, ladders, missed_above
 from runners.results.profiles import polling_halves
 from runners.results.results import Results
 from runners.tests.fixtures.ladder_run import make_ladder
-from runners.tests.fixtures.references import concluded
+from runners.tests.fixtures.references import concluded, reference
 from runners.tests.tiers import LONG, in_short
 
 RATES = (1_000.0, 2_000.0, 4_000.0, 2_800.0, 2_100.0, 1_900.0, 2_000.0, 2_050.0)
@@ -171,6 +172,20 @@ def test_a_knee_above_a_closed_loop_is_at_most_that_and_what_differs_is_said() -
     for ladder in limited:
         if ladder.knee is not None and ladder.knee.kind == Kind.BELOW:
             assert "at most" in title(ladder) and ("JIT compilation" in title(ladder)) == ladder.compiling
+
+
+def test_a_higher_rate_than_the_knee_that_was_met_for_a_shorter_time_is_said_to_confirm_nothing() -> None:
+    kept = searches(reference("05"))
+    titles = {name: re.sub(r"[\u00a0\u202f]", " ", title(ladder)) for name, ladder in kept.items()}
+    steps = "met for 30 s at 10 000/s, for 5 s at 16 100/s (too short to confirm it), missed for 10 s at 22 940/s"
+    assert steps in titles["get-all-new"] and "too short" not in titles["put-all-new"]
+
+
+@pytest.mark.parametrize("number", ["03", "04", "05"])
+def test_next_to_published_rates_a_knee_is_bounded_by_what_its_search_says(number: str) -> None:
+    text = published_section(concluded(number).results).text
+    named = [ladder for ladder in searches(reference(number)).values() if f"{ladder.title}: " in text]
+    assert named and all(f"{title(ladder)}." in text for ladder in named)
 
 
 @pytest.mark.parametrize("size", ["smoke", "quick", "full"])

@@ -161,3 +161,10 @@ def test_only_a_complete_run_is_kept(tmp_path: Path) -> None:
 def test_only_what_stands_between_the_markers_is_replaced() -> None:
     assert with_part(f"head\n{BEGIN}\nold\n{END}\ntail", "new") == f"head\n{BEGIN}\nnew\n{END}\ntail"
     assert with_part("no marker", "new") == "no marker"
+
+
+@pytest.mark.parametrize("text", [f"head\n{BEGIN}\nold\ntail", f"{END}\n{BEGIN}\nold\ntail"])
+def test_a_part_without_its_end_is_refused_for_what_follows_would_be_lost(text: str) -> None:
+    with pytest.raises(StoreError) as refusal:
+        with_part(text, "new")
+    assert refusal.value.thing == BEGIN and END in refusal.value.cause and "run again" in refusal.value.remedy
