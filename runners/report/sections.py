@@ -174,7 +174,7 @@ def store_table(stores: Sequence[Store]) -> Table:
         for store in stores
     )  # fmt: skip
     head = ("store", "PUT knee", "GET knee", "written per byte", "room per byte", "memory of its own", "verdict")
-    note = f"Gains are against {against.name}. A dash: a store without files, or a knee that was not found."
+    note = f"Gains are against {against.name}. A dash: a store without files, or a knee that is not known."
     return Table("Gain, cost and verdict of each store", head, rows, note)
 
 
