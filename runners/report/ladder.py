@@ -379,7 +379,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style
         of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
         parts.append(f"{style.plain(best.server, 24)} has the highest knee{of}, {rate_interval(highest)}")
         parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
-    heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
+    heading = f"Knees of {style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
     all_knees = [knee for _, knee in searched]
     values = [knee.quoted_rps for knee in all_knees]
     nothing = (math.nan, math.nan)  # a bound has no line
