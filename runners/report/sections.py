@@ -32,7 +32,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 def outage_title(death: Outage) -> str:
     """Return a title: the share of responses that failed in the seconds that were wholly without the node."""
     failed, offered = death.failed("without")
-    name = style.plain(death.step.subject, 24)
+    name = style.plain(facts.engine_name(death.step.subject), 24)
     if not offered:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
@@ -55,7 +55,7 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
     rows = tuple(
         (
-            death.step.subject, tables.rate(facts.offered_rps(death.step)),
+            facts.engine_name(death.step.subject), tables.rate(facts.offered_rps(death.step)),
             *(cell for part in ("before", "without", "after") for cell in cells(death, part)),
             tables.seconds(death.back_s - death.killed_s),
         )
