@@ -226,7 +226,8 @@ def evidence_table(answer: Answer) -> Table | None:
     of_measures = (one for one in answer.evidence if isinstance(one, Measure) and one.relation == Relation.AGAINST)
     measures = [(one, one.other) for one in of_measures if one.other is not None]
     compared = [(piece, row) for piece in differences for row in (piece.cpu, piece.row) if row is not None]
-    if len(compared) + len(measures) <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):
+    pairs = len(compared) + len(measures) + sum(piece.alone is not None for piece in differences)
+    if pairs <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):
         return None
     by_quantity = facts.grouped(compared, lambda p: f"{p[0].label} {p[1].quantity.label}{_offered(*p)}".strip())
     rows = list[tuple[str, ...]]()
@@ -234,7 +235,7 @@ def evidence_table(answer: Answer) -> Table | None:
         units = [one.unit for one, _ in measures]
         measures.sort(key=lambda pair: units.index(pair[0].unit))
         rows += [(one.label, value_of(one), f"{other.label} {value_of(other)}") for one, other in measures]
-        rows += [(of, *pair[1].sides, _outcome(*pair)) for of, pairs in by_quantity.items() for pair in pairs]
+        rows += [(of, *pair[1].sides, _outcome(*pair)) for of, own in by_quantity.items() for pair in own]
         head = ("quantity", "value", "against", "change")[: 4 if compared else 3]
         filled = (row + (words.DASH,) * (len(head) - len(row)) for row in rows)
         return Table("quantity: value against another", head, tuple(filled), numeric=False)
