@@ -33,8 +33,15 @@ ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
-    "lsm-cold": "LSM cold",
-}
+    "lsm-cold": "LSM cold", "lsm-cache": "LSM with cache", "new-response": "new response object",
+    "selector-one": "one selector", "blocking-one": "one selector + pool", "virtual": "virtual threads",
+    "selector": "selector per core", "blocking-many": "selector per core + pool",
+    "queue-array-16": "16-place queue", "queue-array-1024": "1024-place queue",
+    "queue-lifo-1024": "newest-first queue", "queue-linked-1024": "linked queue",
+    "all-old": "old cluster", "all-new": "new cluster", "one-node": "one node", "fewer-threads": "smaller pool",
+    "blocking-2of3": "waiting client (2 of 3)", "async-2of3": "async client (2 of 3)",
+    "blocking-3of3": "waiting client (3 of 3)", "async-3of3": "async client (3 of 3)",
+}  # fmt: skip
 
 
 Key = TypeVar("Key")

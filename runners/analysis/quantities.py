@@ -66,15 +66,15 @@ QUANTITIES = {
         Quantity("service_p90_us", "service p90", "us", level=0.9, column="service_us"),
         Quantity("service_p99_us", "service p99", "us", level=0.99, column="service_us"),
         Quantity(UNDISTURBED, "p99 without the machine's stalls", "us"),
-        Quantity(BACKGROUND_CPU, "CPU per request, background threads", "us"),
-        Quantity(ALL_CPU, "CPU per request (all threads)", "us"),
+        Quantity(BACKGROUND_CPU, "background CPU per request", "us"),
+        Quantity(ALL_CPU, "server CPU per request", "us"),
         *COUNTED,
         Quantity(MEMORY, "memory", "bytes"),
         Quantity(DISK, "room on the disk", "bytes"),
     )
 }
 #: CPU time of the request threads, where it is known separately from the CPU time of background threads.
-RESPONDING_CPU = Quantity(CPU, "CPU per request (request threads)", "us")
+RESPONDING_CPU = Quantity(CPU, "handling CPU per request", "us")
 
 
 class Reason(StrEnum):
@@ -150,14 +150,20 @@ class Row:
             return f"at least {words.percent(1 - self.high)} lower"
         return at_least(self.low - 1)
 
+    def text(self, side: str) -> str:
+        """Return the value of the treatment or the baseline; a bound is marked by `at most` or `at least`."""
+        bound = "at most " if side in self.at_most else "at least " if side in self.at_least else ""
+        value = self.baseline_value if side == self.baseline else self.treatment_value
+        return f"{bound}{absolute(self.quantity, value)}"
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The treatment and the baseline, with their values."""
+        return tuple(f"{facts.engine_name(side)} {self.text(side)}" for side in (self.treatment, self.baseline))
+
     @property
     def pair(self) -> str:
-        """The names and values of treatment and baseline as text; a bound is marked by `at most` or `at least`."""
-        parts = []
-        for name, value in ((self.treatment, self.treatment_value), (self.baseline, self.baseline_value)):
-            bound = "at most " if name in self.at_most else "at least " if name in self.at_least else ""
-            parts.append(f"{facts.engine_name(name)} {bound}{absolute(self.quantity, value)}")
-        return " against ".join(parts)
+        return " against ".join(self.sides)
 
     def as_json(self) -> dict[str, object]:
         """Return the row as plain JSON values; numbers that are not finite become null."""

@@ -15,7 +15,7 @@ ENGINES = {
     "leveldb": ("LevelDB", "#CC79A7"),
     "files": ("files", "#E69F00"),
     "memory": ("memory", "#009E73"),
-    "noop": ("noop", "#8c959f"),
+    "noop": ("do-nothing server", "#8c959f"),
 }
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")

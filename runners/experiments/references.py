@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runners import report, words
+from runners.analysis.facts import engine_name
 from runners.analysis.intervals import with_bounds
 from runners.design.experiment import Experiment
 from runners.experiments.question_table import criteria
@@ -104,7 +105,9 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     first, *_ = kept["effects"][key].split("; ")
     line = f"{link}: {answer['question']} **{str(answer['verdict']).capitalize()}**.\n{words.sentence(first)}"
     named = [
-        f"`{name}`: {text}" for name, text in TREATMENTS.items() if re.search(rf"(?<![\w-]){name} (?=\d|at )", line)
+        f"“{label}”: {text}"
+        for label, text in ((engine_name(name), text) for name, text in TREATMENTS.items())
+        if re.search(rf"(?<![\w-]){re.escape(label)} (?=\d|at )", line)
     ]
     line += f"\n{'; '.join(named)}." if named else ""
     picture = folder.figures_path / f"{answer['figure']}.svg"

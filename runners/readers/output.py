@@ -37,6 +37,8 @@ class Entry(msgspec.Struct, frozen=True):
     ran_at_rps: float | None = None
     treatment: str | None = None
     note: str = ""
+    title: str = ""
+    machine: str = "not stated"
 
 
 _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from runners import words
 from runners.analysis import facts
-from runners.readers.published import published_of
-from runners.report.sentences import words_of
+from runners.readers.output import index_entry
+from runners.readers.published import ROOT, published_of
+from runners.report.sentences import main_evidence, words_of
 from runners.report.validity import numbered_questions
 from runners.results import loops
 from runners.results.answer import Answered, Changes, Verdict
@@ -26,13 +27,26 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
     return (*_measured(conclusion.results), *_claims(numbered), *_advice(numbered))
 
 
-def _measured(results: Results) -> Iterator[str]:
-    """Yield a sentence on the tools, rates and lengths of the published outputs that a run reproduces."""
+def reproduced(results: Results) -> dict[str, tuple[str | None, float | None, float | None]]:
+    """Return tool, offered rate and seconds of each published output that a run reproduces, by the output's name."""
     named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
     published = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
     for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):
         published[name] = (output.report.tool, output.offered_rps, output.report.duration_s)
-    if published:
+    return published
+
+
+def original(results: Results) -> str:
+    """Return a sentence on the report that a run reproduces: its title, its place, its author's machine; or nothing."""
+    report = next(iter(reproduced(results)), "").partition("/")[0]
+    entry, _ = index_entry(ROOT / report)
+    machine = f"Its author's machine: {entry.machine}."
+    return f"Published: {entry.title} (outputs: data/published/{report}). {machine}" if entry.title else ""
+
+
+def _measured(results: Results) -> Iterator[str]:
+    """Yield a sentence on the published outputs that a run reproduces: their tools, rates and lengths."""
+    if published := reproduced(results):
         columns = zip(*published.values(), strict=True)
         tools, rates_rps, lengths_s = ([value for value in column if value] for column in columns)
         runs = words.several(len(published), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
@@ -43,10 +57,10 @@ def _measured(results: Results) -> Iterator[str]:
 def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     decided = [pair for pair in numbered if pair[1].agrees is not None]
     for number, answered in decided[:MOST_CLAIMS]:
-        question, here = answered.question, answered.answer.evidence[:1]
+        question, here = answered.question, main_evidence(answered.answer)
         why = question.yes if answered.answer.verdict == Verdict.YES else question.no
         text = f"{_word(answered)} (question {number}). Your report: {words.sentence(question.claim)} Here: {why}"
-        yield f"{text} Figures: {words_of(here[0])}." if here else text
+        yield f"{text} Figures: {words_of(here)}." if here is not None else text
     left = decided[MOST_CLAIMS:] + [pair for pair in numbered if pair[1].question.claimed and pair[1].agrees is None]
     rest = facts.grouped(left, lambda pair: _word(pair[1]).lower())
     if parts := [f"{word}: {numbered_questions(n for n, _ in pairs)}" for word, pairs in rest.items()]:

@@ -111,7 +111,7 @@ def _name_of(name: str) -> str:
 
 
 def _label(loop: Loop) -> str:
-    return f"{loop.title}: {_name_of(loop.name)} x {loop.connections}"
+    return f"{loop.title}: {_name_of(loop.name)} on {words.connections(loop.connections)}"
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:

@@ -14,7 +14,7 @@ from runners.analysis import counts, facts
 from runners.analysis.comparison import Comparison, Form
 from runners.analysis.interleaved import comparisons
 from runners.analysis.intervals import Direction
-from runners.analysis.quantities import ALL_CPU, BACKGROUND_CPU, Reason, Row, absolute, changed, signed
+from runners.analysis.quantities import ALL_CPU, Reason, Row, absolute, changed, signed
 from runners.design.objective import CPU, ERRORS, THROUGHPUT, UNDISTURBED, Outcome
 from runners.readers.run import Run
 from runners.report import style
@@ -72,7 +72,7 @@ def drawn(
     if any(ratios):
         handles.append(Line2D([], [], color=style.QUIET, marker="o", linestyle="none", markersize=4, label="a start"))
     style.legend(figure, 5, 8, handles)
-    return figure.headed(heading, f"Differences with their intervals. {heading}.")
+    return figure.headed(heading, f"Changes against the baseline, with 95{words.NBSP}% intervals. {heading}.")
 
 
 def _ticks(side: float) -> list[float]:
@@ -99,8 +99,10 @@ def title(comparison: Comparison) -> str:
     parts = [f"{_name(row.treatment)} {row.quantity.label} {row.change}" for row in (main or decided)[:3]]
     leading = comparison.rows_of(comparison.leading)
     if not parts and leading and all(row.direction == Direction.SAME and not row.refused for row in leading):
-        parts = [f"{leading[0].quantity.label} the same within {words.given_share(comparison.margin)}"]
-    return f"Against {_name(comparison.baseline)}: {', '.join(parts) or 'no difference is decided'}"
+        names = words.listed(_name(row.treatment) for row in leading)
+        parts = [f"{names} {leading[0].quantity.label} the same within {words.given_share(comparison.margin)}"]
+    load = f"{style.plain(comparison.workload.upper(), 12)} against" if comparison.workload else "Against"
+    return f"{load} {_name(comparison.baseline)}: {', '.join(parts) or 'no difference is decided'}"
 
 
 def _name(side: str) -> str:
@@ -125,7 +127,7 @@ def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
         for row in rows
     ]  # fmt: skip
     sampled = any(row.sampled for row in rows)
-    at = f" at {words.rate(comparison.rate_rps)} each" if words.known(comparison.rate_rps) else ""
+    at = f" at {words.rate(comparison.rate_rps)} on each server" if words.known(comparison.rate_rps) else ""
     note = f"against the baseline{at}; diamonds, bars: geometric mean of the {comparison.unit}s and its 95 % interval"
     if sampled:
         note = "bars hold what the requests of one run tell, not what differs between runs"
@@ -168,7 +170,7 @@ def table(comparison: Comparison, most: int = 99) -> Table:
             yield absolute(first_row.quantity, comparison.reference[name]) if known else words.DASH
 
     starts = max((row.starts for row in comparison.rows), default=0)
-    caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each"
+    caption = f"{comparison.name}: {words.several(starts, comparison.unit)} of each server"
     if words.known(comparison.rate_rps):
         caption += f"; each server is offered {words.rate(comparison.rate_rps)}"
     notes = " ".join(_notes(comparison, shown, by_quantity))
@@ -179,9 +181,9 @@ def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[st
     """Yield the notes below a table whose rows are the quantities in `shown`."""
     leads = "The primary quantity stands first"
     if comparison.leading != comparison.primary:
-        leads = "CPU time per request stands first, for the generator was the limit of some rates"
+        leads = f"{by_quantity[comparison.leading][0].quantity.label} first, for the generator limited some rates"
     matters = f"a change within {words.given_share(comparison.margin)} would not matter"
-    yield f"{leads}; {matters}. The figures show the changes."
+    yield f"{words.sentence(f'{leads}; {matters}')} The figures show the changes."
     if comparison.control:
         yield "Control: a second process of the baseline against the first."
     if comparison.reference:
@@ -198,7 +200,7 @@ def _notes(comparison: Comparison, shown: Sequence[str], by_quantity: Mapping[st
     for name, medians in comparison.alone.items():
         values = f"{facts.written(medians.treatment)} for {facts.engine_name(name)} and "
         values += f"{facts.written(medians.baseline)} for {facts.engine_name(comparison.baseline)}"
-        yield f"One load of each alone at {words.rate(medians.rate_rps)} has a median of {values}, and does not count."
+        yield f"In a load of one server alone, at {words.rate(medians.rate_rps)}, the median is {values}: no verdict."
     if left := len(by_quantity) - len(shown):
         yield f"The figure of all quantities has {words.count(left)} more."
     if words.known(comparison.between_starts):
@@ -217,8 +219,7 @@ def interleaved_sections(run: Run) -> Iterator[Section]:
     for block in filter(lambda block: block.rows, comparisons(run)):
         texts = [words.sentence(errors)] if (errors := failing(block)) else []
         lasting = [f"A slice lasts {words.given_latency(block.slice_s * 1e6)}."] if block.slice_s else []
-        apart = [own["background"]] if block.row(BACKGROUND_CPU) else []
-        how = [own[block.form.value], *lasting, *apart, own["intervals"]]
+        how = [own[block.form.value], *lasting, own["intervals"]]
         place = f"interleaved-{block.name}"
         text = " ".join([*texts, *(said for said in how if said not in shown_before)])
         shown_before.update(how)
@@ -250,13 +251,13 @@ def failing(block: Comparison) -> str:
 def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
     """Yield the remarks that follow a row's values, such as the offered rate or a generator at its limit."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
-        yield f" at {words.rate(comparison.rate_rps)} each"
+        yield f" at {words.rate(comparison.rate_rps)} on each server"
     if row.spill_over:
         yield "; spill-over: the shared schedule contradicts the loads alone, which count"
     if row.at_least:
         yield f"; the generator was at its limit in {words.several(len(comparison.late), comparison.unit)}"
     if (whole := comparison.contradicting(row)) is not None:
-        yield f"; with its background threads {whole.change}"
+        yield f"; {whole.quantity.label} {whole.change}"
 
 
 def sentence(comparison: Comparison, row: Row) -> str:

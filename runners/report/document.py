@@ -9,9 +9,11 @@ import msgspec
 from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
+from runners.design.setting import CEILING
 from runners.readers.run import Run
 from runners.report import closed_loop, comparison, fixed_rate, ladder, sections, validation
 from runners.report.flamegraph import FlameGraph
+from runners.report.sentences import evidence_table
 from runners.report.style import Picture
 from runners.report.tables import Section, Table
 from runners.report.validity import marks_of, notices
@@ -131,9 +133,9 @@ def _questions(
         marks = marks_of(number, conclusion)
         shortened = tuple(f"As in question {first_at[mark]}." if mark in first_at else mark for mark in marks)
         first_at = dict.fromkeys(marks, number) | first_at
-        parts.append(
-            QuestionPart(number, answered, _short(section), places.get(figure), tuple(dict.fromkeys(shortened)))
-        )
+        table = evidence_table(answered.answer)
+        shown = replace(section, tables=(*([table] if table else []), *section.tables))
+        parts.append(QuestionPart(number, answered, _short(shown), places.get(figure), tuple(dict.fromkeys(shortened))))
         if not section.empty:
             places[figure] = place
     return tuple(parts), left
@@ -199,7 +201,7 @@ def limits(run: Run) -> Iterator[str]:
         texts = (f"{name} {f'{value:g}' if type(value) is float else value}" for name, value in parameters.items())
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from validation.left_out(run)
-    yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+    yield "Not tested: other machines, networks, longer runs than this size, other failures than the ones named."
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
@@ -220,16 +222,19 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield a sentence on the CPUs that servers and generators ran on, with the roles of the steps if CPUs differ."""
+    """Yield a line on the server's cores, with the blocks in which they were others, and one on the generator's."""
     started = [step for step in run.steps if step.record.server.command and step.kind != "sentinel"]
-    placed = facts.grouped(started, lambda step: (_cpus(step.record.server.cpus), _cpus(step.record.generator.cpus)))
+    by_cpus = facts.grouped(started, lambda step: _cpus(step.record.server.cpus)).items()
     parts = list[str]()
-    for (server, generator), steps in placed.items():
-        what = f" ({words.listed(dict.fromkeys(step.kind for step in steps))})" if len(placed) > 1 else ""
-        own = f"CPU {server}" if server else f"all CPUs, so a busy server also delays the generator on CPU {generator}"
-        parts.append(f"server on {own}{f', generator on CPU {generator}' if server else ''}{what}")
+    for cpus, steps in sorted(by_cpus, key=lambda pair: -len(pair[1])):
+        blocks = dict.fromkeys(f"“{step.record.block or step.kind}”" for step in steps if step.subject != CEILING)
+        where = f" for {words.listed(blocks or [f'the {facts.engine_name(CEILING)}'])}" if parts else ""
+        parts.append(f"{f'CPU {cpus}' if cpus else 'all CPUs'}{where}")
     if parts:
-        yield f"Placement: {'; '.join(parts)}."
+        yield f"Placement of the server: {', and '.join(parts)}."
+    if own := [cpus for cpus in dict.fromkeys(_cpus(step.record.generator.cpus) for step in started) if cpus]:
+        shared = "; a busy server on all CPUs also delays it" if "" in dict(by_cpus) else ""
+        yield f"Placement of the generator: CPU {words.listed(own)}{shared}."
 
 
 def _cpus(cpus: Iterable[int] | None) -> str:

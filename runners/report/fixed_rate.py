@@ -27,7 +27,7 @@ MOST_SHARES = 5
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
-MOST_GRAPHS = 10
+MOST_GRAPHS, APART = 10, 1.5  # flame graphs of one load at two rates look alike unless these are so far apart
 CHANGING = "\u2020"  # behind the name of a load that never became steady
 #: The mark after a percentile that the instrument may have made, and after a percentile of a load without a floor.
 UNRESOLVED, NO_FLOOR = "*", "\u2021"
@@ -75,10 +75,10 @@ def loads_table(results: Results) -> Table | None:
         )
         for step in loads
     )  # fmt: skip
-    head = ("load", "rate", "errors", *map(words.level, LEVELS), "CPU per request (all threads)")
+    head = ("load", "rate", "errors", *map(words.level, LEVELS), "server CPU per request")
     own = PROSE["loads"]
     notes = [own["kept"]] * of_ladders + [own["response"], *marks_in(rows)] + [own["changing"]] * bool(changing)
-    notes += [own["unquoted"]] * any(tables.NONE in row for row in rows) + [own["cpu"]] * bool(results.comparisons)
+    notes += [own["unquoted"]] * any(tables.NONE in row for row in rows)
     return Table("Loads at one rate", head, rows, " ".join(notes))
 
 
@@ -133,7 +133,8 @@ def where_section(results: Results) -> Section:
     graphs = chosen_graphs(profiled, locks)
     rows = bars(results.run)
     figures = [cpu(rows).at(profiles.CPU_FIGURE)] if rows else []
-    text = f"{text} Flame graphs leave out frames under {words.given_share(STILL_SHARE)}.".strip() if graphs else ""
+    legend = f"Flame graphs leave out frames under {words.given_share(STILL_SHARE)}. In brackets: a tower's category, "
+    text = f"{text} {legend}with its share unless it is the whole tower.".strip() if graphs else ""
     return replace(Section.of("where", *figures, *_shares(profiled, (facts.CPU,)), text=text), graphs=graphs)
 
 
@@ -147,8 +148,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The CPU graphs show the lowest and the highest profiled rate, and the allocation graph shows the highest. The lock
-    graph shows the first step in `locks` that has enough samples.
+    The cpu graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the highest;
+    the alloc graph is of the highest, and the lock graph is of the first step in `locks` with enough samples.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -156,7 +157,8 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
         by_rate = sorted(first, key=rate_rps)
-        ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
+        apart = rate_rps(by_rate[-1]) > APART * rate_rps(by_rate[0])
+        ends = {step.name: step for step in (by_rate[0 if apart else -1], by_rate[-1])}.values()
         graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
@@ -203,8 +205,8 @@ def published_section(results: Results) -> Section:
     texts = [own["shape"], *known, own["dash"]] if of_ladders else []
     if shown:
         tools = {cell for table in shown for name, *cells in table.rows if name == "generator" for cell in cells}
-        marks = marks_in(row for table in shown for row in table.rows)
-        texts += [*marks, own["machine"], *([own["timer"]] if {"wrk2", "truepace"} <= tools else [])]
+        marked = any(marks_in(row for table in shown for row in table.rows))
+        texts += [own["marks"]] * marked + [own["timer"]] * ({"wrk2", "truepace"} <= tools)
     text = " ".join(texts)
     return Section.of(
         "published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text
@@ -280,8 +282,8 @@ def rate_rps(step: Step) -> float:
 
 
 @style.styled
-def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads, by its use") -> style.Picture:
-    """Draw CPU time per request as stacked bars, with a part for every category."""
+def cpu(rows: Sequence[Bar], heading: str = "Server CPU per request, by what it is used for") -> style.Picture:
+    """Draw CPU time per request as stacked bars."""
     figure = style.Picture(8.4, 1.7 + 0.42 * len(rows))
     axes = figure.add_subplot()
     seen: dict[str, float] = {}
@@ -295,7 +297,7 @@ def cpu(rows: Sequence[Bar], heading: str = "CPU time per request of all threads
         style.label_bar(axes, tables.latency(used_us), left, place)
     style.rows(axes, [name for name, _, _ in rows], 8)
     axes.set_xlim(0, max(used for _, used, _ in rows) * 1.14)
-    axes.set_xlabel("CPU time of the server per request, all its threads (microseconds)")
+    axes.set_xlabel("server CPU per request: all its threads (microseconds)")
     ordered = sorted(seen, key=lambda name: -seen[name])
     handles = [Patch(color=style.category_colour(name), label=style.plain(name, 20)) for name in ordered]
     style.legend(figure, 6, 7.5, handles)
@@ -308,6 +310,6 @@ def by_rate_sections(run: Run) -> Iterator[Section]:
         usable = profiles.profiled_rate_steps(run, workload)
         rows = [bar for step in usable if (bar := _bar(tables.rate(facts.offered_rps(step)), step)) is not None]
         if len({name for name, *_ in rows}) > 1:
-            heading = f"{style.plain(workload.upper(), 12)}: CPU time per request of all threads, by rate"
+            heading = f"{style.plain(workload.upper(), 12)}: server CPU per request, by rate and by what it is used for"
             shown = cpu(rows, heading).at(f"byrate-{workload}-{facts.CPU}")
             yield Section(f"byrate-{workload}", f"{workload.upper()}: CPU time by rate", figures=(shown,))

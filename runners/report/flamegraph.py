@@ -208,12 +208,12 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest branches (`towers`) in one line: frame, share, largest category, and that category's share."""
+        """The widest towers in one line: frame, share, largest category, and its share unless that is the whole."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])
-            part = "all" if share >= ALL * tower.share else f"{words.percent(share)} of the whole"
-            parts.append(f"{short(tower.name)} {words.percent(tower.share)} ({part} in {category})")
+            part = "" if share >= ALL * tower.share else f" {words.percent(share)}"
+            parts.append(f"{short(tower.name)} {words.percent(tower.share)} ({category}{part})")
         return f"Widest towers of the {EVENT_NAMES.get(self.event, self.event)}: {', '.join(parts)}."
 
     def _repr_html_(self) -> str:

@@ -59,7 +59,8 @@ def sides_of(knee: Knee) -> str:
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
     """Return in words which steps bound a knee, else which closed loop, and a higher rate that was met too shortly."""
-    bounding = {knee.confirmed_by: "met", knee.refuted_by: "missed" if knee.limit == Limit.LONGER_STEP else ""}
+    missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
+    bounding = {knee.confirmed_by: "objective met", knee.refuted_by: missed}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
     parts = [
         f"{outcome} for {words.seconds(step.record.duration_s)} at {words.rate(facts.offered_rps(step))}"
@@ -87,7 +88,7 @@ def title(ladder: Ladder) -> str:
     if knee.kind == Kind.ABOVE:
         return f"{ladder.title}: no knee up to {tables.rate(knee.low_rps)}"
     if not knee.known:
-        return f"{ladder.title}: no knee found, {sides_of(knee)}"
+        return f"{ladder.title}: no knee known, {sides_of(knee)}"
     at = "knee at" if knee.kind == Kind.FOUND else "knee"
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
@@ -258,7 +259,7 @@ def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
     width = f"{words.percent(knee.width)} ({words.given_share(search.precision)})" if knee.kind == Kind.FOUND else ""
     if not knee.known:
-        return f"not found: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
+        return f"not known: {sides_of(knee)}", tables.NONE, width or tables.NONE, _missed(ladder)
     return rate_interval(knee), support_words(ladder, knee), width or tables.NONE, _missed(ladder)
 
 
@@ -333,14 +334,12 @@ def against_published(ladder: Ladder) -> Table | None:
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
-        ratio = rate_rps / base_rps
-        of_base = f"{ratio:.2g}{words.NBSP}times" if ratio >= 2 else words.percent(ratio)
-        cells = (name, *_there(rate_rps, output), of_base, *_here(ladder, own))
+        cells = (name, *_there(rate_rps, output), f"{rate_rps / base_rps:.2f}", *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
         return None
     head = (
-        "output", "rate", "published achieved", "published p50 or mean", "published p99", f"of the {base} here",
+        "output", "rate", "published achieved", "published p50 or mean", "published p99", f"times the {base} here",
         "achieved here", "p50 here", "p99 here",
     )  # fmt: skip
     beyond = f"{ladder.title} at {words.listed(row[1] for row in not_offered)}" if offered and not_offered else ""
@@ -382,7 +381,7 @@ def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style
         of = (" of the others" if bounded else " of the stores") if len(searched) > len(racing) else ""
         parts.append(f"{style.plain(best.server, 24)} has the highest knee{of}, {rate_interval(highest)}")
         parts += [f"inconclusive against it: {words.listed(near)}"] if near else []
-    heading = f"{style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
+    heading = f"Knees of {style.plain(workload.upper(), 12)}: {'; '.join(parts)}"
     all_knees = [knee for _, knee in searched]
     values = [knee.quoted_rps for knee in all_knees]
     nothing = (math.nan, math.nan)  # a bound has no line

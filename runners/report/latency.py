@@ -375,7 +375,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
     if level is None:
-        return f"{heading}: response time by percentile, about as on a server that does nothing"
+        return f"{heading}: response times about as on a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
     values = [
         f"{name} {facts.written(value)}" for name, step in named if (value := facts.quoted(step, level)) is not None

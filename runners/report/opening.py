@@ -4,8 +4,10 @@ import tomllib
 from collections.abc import Iterator
 
 from runners import words
+from runners.analysis.facts import engine_name
+from runners.analysis.quantities import RESPONDING_CPU
 from runners.design.load import PUBLISHED
-from runners.design.objective import THROUGHPUT
+from runners.design.session import CLOSED, LOOP, PROBE
 from runners.readers.run import Run
 from runners.report import sentences
 from runners.report.ladder import objectives, title
@@ -51,8 +53,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     for marks, answered in decided[:MOST_ANSWERS]:
         mark = "".join(f" ⚠ {'As above.' if text in said else text}" for text in marks[:1])
         said += marks[:1]
-        evidence = map(sentences.words_of, answered.answer.evidence[:1])  # the first number behind the verdict
-        short = ": ".join([sentences.verdict_words(answered).removesuffix("."), *evidence])
+        verdict, main = sentences.verdict_words(answered).removesuffix("."), sentences.main_evidence(answered.answer)
+        joint = "; " if ":" in verdict else ": "
+        short = verdict if main is None else f"{verdict}{joint}{sentences.words_of(main)}"
         yield f"{answered.question.text} {short}.{mark}"
 
 
@@ -65,26 +68,36 @@ def size_words(run: Run) -> str:
 
 
 def terms(results: Results) -> Iterator[str]:
-    """Yield definitions of the terms in a run's answers, such as knee and closed-loop rate."""
+    """Yield definitions of the terms that the answers use: intervals, knee, closed loop, CPU time, “at least”."""
     yield f"In brackets: 95{words.NBSP}% intervals; of several loads or nodes, the least and the largest."
     objective = objectives(results.ladders)
     if objective:
         yield f"Knee: the highest rate that meets the objective ({objective})."
-    if objective and any(comparison.primary == THROUGHPUT for comparison in results.comparisons):
+    if any(step.kind in (PROBE, CLOSED, LOOP) for step in results.run.steps):
         yield (
-            "Closed-loop rate, which the answers call throughput: every connection sends its next request as soon as "
-            "its response has come. Compare it only between servers that were measured side by side."
+            "Closed loop: a connection sends its next request as soon as its response has come; compare its rate, or "
+            "throughput, only between servers that were measured side by side."
         )
-    if any(row.at_least for comparison in results.comparisons for row in comparison.rows):
+    rows = [row for comparison in results.comparisons for row in comparison.rows]
+    if RESPONDING_CPU in {row.quantity for row in rows}:
         yield (
-            "A rate of “at least” was limited by the generator, which shares the cores. So its change is what is given "
-            "or more; the end of its interval that is nearest to no change stands in brackets."
+            "Server CPU: the CPU time of all threads of a server. Handling CPU: that of the threads that read, handle "
+            "and write requests, without compilers, collectors, flushes and compaction, while several servers are up. "
+            "Do not compare the two."
+        )
+    if any(row.at_least for row in rows):
+        yield (
+            "A rate of “at least” was limited by the generator, which shares the cores; of such a change the bound in "
+            "brackets is the end of its interval nearest to no change."
         )
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it has fewer than two rows."""
-    names = {step.subject: step.subject for step in run.steps}
+    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it would have only one row."""
+    if run.manifest.get("targets"):
+        return None  # whatever their names, they are not the lab's
+    names = {step.subject: engine_name(step.subject) for step in run.steps}
     names |= {step.workload: step.workload.upper() for step in run.steps}
-    rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)
-    return Table("What is compared", ("name", "what it is"), rows, numeric=False) if len(rows) > 1 else None
+    rows = tuple((names[name], text, name) for name, text in TREATMENTS.items() if name in names)
+    head = ("name", "what it is", "in commands and files")
+    return Table("What is compared", head, rows, numeric=False) if len(rows) > 1 else None

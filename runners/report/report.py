@@ -159,6 +159,7 @@ def _context(page: Document) -> dict[str, Any]:
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **run.manifest}, "when": tables.when,
         "sentences": sentences, "size": opening.size_words(run), "summary": list(opening.summary(conclusion)),
+        "published": author.original(conclusion.results),
         "terms": list(opening.terms(conclusion.results)), "loads": fixed_rate.loads_table(conclusion.results),
         "treatments": opening.treatments(run), "valid": validity_line(conclusion.checks),
         "wrong": list(failed_checks(conclusion)), "author": author.lines(conclusion), "limits": list(limits(run)),

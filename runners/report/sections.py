@@ -32,7 +32,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 def outage_title(death: Outage) -> str:
     """Return a title with the share of responses that failed in the whole seconds without the node."""
     failed, offered = death.failed("without")
-    name = style.plain(death.step.subject, 24)
+    name = style.plain(facts.engine_name(death.step.subject), 24)
     if not offered:
         return f"{name}: no whole second without the node"
     share = f"{tables.share(failed / offered)} of the responses fail" if failed else "no response fails"
@@ -55,7 +55,7 @@ def outage_table(deaths: Sequence[Outage]) -> Table:
 
     rows = tuple(
         (
-            death.step.subject, tables.rate(facts.offered_rps(death.step)),
+            facts.engine_name(death.step.subject), tables.rate(facts.offered_rps(death.step)),
             *(cell for part in ("before", "without", "after") for cell in cells(death, part)),
             tables.seconds(death.back_s - death.killed_s),
         )
@@ -174,7 +174,7 @@ def store_table(stores: Sequence[Store]) -> Table:
         for store in stores
     )  # fmt: skip
     head = ("store", "PUT knee", "GET knee", "written per byte", "room per byte", "memory of its own", "verdict")
-    note = f"Gains are against {against.name}. A dash: a store without files, or a knee that was not found."
+    note = f"Gains are against {against.name}. A dash: a store without files, or a knee that is not known."
     return Table("Gain, cost and verdict of each store", head, rows, note)
 
 

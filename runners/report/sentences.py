@@ -6,7 +6,7 @@ registers a function for this type with `words_of.register`.
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import singledispatch
 
 from runners import words
@@ -14,8 +14,9 @@ from runners.analysis import facts
 from runners.analysis.intervals import Direction
 from runners.analysis.knee import Kind, Knee, rate_interval
 from runners.analysis.latency_spikes import FOREIGN, STALL, STALLED
-from runners.analysis.quantities import FACTOR_FROM, Reason, Refusal, Row, absolute, changed, factor, signed
-from runners.report.tables import template
+from runners.analysis.quantities import FACTOR_FROM, Reason, Refusal, Row, changed, factor, signed
+from runners.readers.run import Run
+from runners.report.tables import Table, template
 from runners.results.answer import Answer, Answered, Bound, Measure, Needed, Relation, Unit, Verdict
 from runners.results.comparisons import Cost, Difference
 from runners.results.generators import AtRate
@@ -23,13 +24,9 @@ from runners.results.knees import KneeRatio, PublishedRate
 from runners.results.tails import Explained
 
 MOST_NAMED = 3  # categories or causes of one sentence
-MOST_PAIRS = 4  # up to so many differences, each is written with both its values
+MOST_PAIRS = 3  # so many pairs of values fit into a sentence; more are a table
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
-
-
-def _factor(value: float) -> str:
-    return f"{value:.3g}" if words.known(value) else words.UNKNOWN
 
 
 _VALUE: dict[Unit, Callable[[float], str]] = {
@@ -40,15 +37,16 @@ _VALUE: dict[Unit, Callable[[float], str]] = {
     Unit.COUNT: words.count,
     Unit.SIZE_BYTES: words.size,
     Unit.TIME_S: words.seconds,
-    Unit.FACTOR: _factor,
-    Unit.TIMES: lambda value: f"{_factor(value)}{words.NBSP}times",
-    Unit.CORES: lambda value: f"{_factor(value)}{words.NBSP}cores",
+    Unit.FACTOR: words.number,
+    Unit.TIMES: lambda value: f"{words.number(value)}{words.NBSP}times",
+    Unit.CORES: lambda value: f"{words.number(value)}{words.NBSP}cores",
 }
 
 
 def value_of(measure: Measure) -> str:
     """Return a measure's number as text with unit and interval: 24.2 % (22.2 to 26.6)."""
     written = _VALUE[measure.unit]
+    bare = words.number if measure.unit == Unit.TIMES else written
     if measure.bound != Bound.EXACT:
         return f"{measure.bound.value} {written(measure.value)}"
     if not (math.isfinite(measure.low) and math.isfinite(measure.high)) or measure.low == measure.high:
@@ -56,17 +54,14 @@ def value_of(measure: Measure) -> str:
     if measure.value in (measure.low, measure.high) and measure.unit != Unit.SHARE:  # the ends of several values
         if written(measure.low) == written(measure.high):
             return written(measure.high)
-        low = _factor(measure.low) if measure.unit == Unit.TIMES else written(measure.low)
-        return f"{low} to {written(measure.high)}"
+        return f"{bare(measure.low)} to {written(measure.high)}"
     if measure.unit == Unit.LATENCY_US and measure.low <= measure.value <= measure.high:
         return words.latency_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.SHARE:
         return words.percent_interval(measure.value, measure.low, measure.high)
     if measure.unit == Unit.CHANGE:
         return words.change_interval(measure.value, measure.low, measure.high)
-    low = _factor(measure.low) if measure.unit == Unit.TIMES else written(measure.low)
-    high = _factor(measure.high) if measure.unit == Unit.TIMES else written(measure.high)
-    return f"{written(measure.value)} ({low} to {high})"
+    return f"{written(measure.value)} ({bare(measure.low)} to {bare(measure.high)})"
 
 
 @singledispatch
@@ -101,19 +96,20 @@ def _(difference: Difference) -> str:
         return f"{leads}{label} is not compared: {refusal_words(row.refused)}{follows}"
     text = f"{leads}{label} of {row.pair}, {_change(row)}"
     if row.direction == Direction.SAME:
-        same = f"{label} of {facts.engine_name(row.treatment)} is the same"
-        text = f"{same} within {words.given_share(difference.margin)}: {row.change}"
+        treatment, baseline = facts.engine_name(row.treatment), facts.engine_name(row.baseline)
+        within = words.given_share(difference.margin)
+        text = f"{label} of {treatment} is that of {baseline} within {within}: {row.change}"
     if row.spill_over:
         text += ", by the loads alone, which the shared schedule contradicts"
     if difference.all_threads is not None:
-        text += f"; in all threads {difference.all_threads.change}"
+        text += f"; {difference.all_threads.quantity.label} {difference.all_threads.change}"
     text += _offered(difference, row) + follows
     if (medians := difference.alone) is not None:
         differ = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
         differ += ", not decided" if medians.inconclusive else f", {signed(medians.share)}"
         if not medians.steady:
             differ = "not compared, for one never became steady"
-        text += f"; one load of each alone at {words.rate(medians.rate_rps)}: {differ}"
+        text += f"; in a load of one server alone, at {words.rate(medians.rate_rps)}: {differ}"
     return text
 
 
@@ -127,14 +123,15 @@ def _change(row: Row) -> str:
         value, least = f"{factor(row.ratio)} the baseline", factor(row.low)
     else:
         value, least = f"{words.percent(row.ratio - 1)} higher", words.percent(row.low - 1)
-    return f"{value} or more (95{words.NBSP}%: at least {least})"
+    return f"at least {value} (95{words.NBSP}% bound: {least})"
 
 
 def _offered(difference: Difference, row: Row) -> str:
     """Return in words the rate at which a response time or CPU time was measured; empty for other quantities."""
     if not (row.quantity.is_latency or row.quantity.unit == "us"):
         return ""
-    return f" at {words.rate(difference.rate_rps)} each" if words.known(difference.rate_rps) else " in closed loop"
+    rate_rps = difference.rate_rps
+    return f" at {words.rate(rate_rps)} on each server" if words.known(rate_rps) else " in closed loop"
 
 
 def refusal_words(refusals: Iterable[Refusal]) -> str:
@@ -205,47 +202,60 @@ def _(rate: PublishedRate) -> str:
 
 @words_of.register
 def _(tail: Explained) -> str:
-    slow = f"extra time of the responses slower than {words.latency(tail.threshold_us)}"
+    slow = f"what the responses slower than {words.latency(tail.threshold_us)} waited for"
     parts = [f"{name} {share.as_share}" for name, share in tail.causes[:MOST_NAMED]]
     return f"{slow}: {words.listed([*parts, f'no recorded cause {words.percent(tail.unexplained)}'])}"
 
 
+def main_evidence(answer: Answer) -> object | None:
+    """Return what an answer leads with: of its first quantity the first decided difference, else the first piece."""
+    first, alike = next(iter(answer.evidence), None), (one for one in answer.evidence if isinstance(one, Difference))
+    of = first.row.quantity if isinstance(first, Difference) else None
+    return next((piece for piece in alike if piece.row.decided and piece.row.quantity == of), first)
+
+
 def evidence_of(answer: Answer) -> str:
-    """Return all evidence of an answer in one line; empty without evidence.
-
-    More than MOST_PAIRS differences are grouped by quantity and baseline. Groups with a decided difference come first.
-    """
-    alike = [piece for piece in answer.evidence if isinstance(piece, Difference) and _says_all(piece)]
-    if len(alike) <= MOST_PAIRS or len(alike) < len(answer.evidence):
-        return "; ".join(filter(None, map(words_of, answer.evidence)))
-    compared = facts.grouped(alike, lambda piece: (piece.label, piece.row.quantity.label, piece.row.baseline))
-    first = sorted(compared.values(), key=lambda group: not any(piece.row.decided for piece in group))
-    return ". ".join(map(_from_one_baseline, first))  # one sentence a group
+    """Return the evidence of an answer in one line, of a table's only the main piece; empty without evidence."""
+    pieces = answer.evidence if evidence_table(answer) is None else [main_evidence(answer)]
+    return "; ".join(filter(None, map(words_of, pieces)))
 
 
-def _says_all(difference: Difference) -> bool:
-    """Return whether one line says all of a difference, because it has no bounds and no further rows."""
-    row = difference.row
-    bounded = row.spill_over or row.at_least or row.at_most
-    more = difference.all_threads, difference.cpu, difference.alone
-    return bool(row.refused or not bounded) and more == (None, None, None)
+def evidence_table(answer: Answer) -> Table | None:
+    """Tabulate evidence of more than MOST_PAIRS pairs of values, a treatment or a pair in a row; None for fewer."""
+    differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
+    of_measures = (one for one in answer.evidence if isinstance(one, Measure) and one.relation == Relation.AGAINST)
+    measures = [(one, one.other) for one in of_measures if one.other is not None]
+    compared = [(piece, row) for piece in differences for row in (piece.cpu, piece.row) if row is not None]
+    pairs = len(compared) + len(measures) + sum(piece.alone is not None for piece in differences)
+    if pairs <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):
+        return None
+    by_quantity = facts.grouped(compared, lambda p: f"{p[0].label} {p[1].quantity.label}{_offered(*p)}".strip())
+    rows = list[tuple[str, ...]]()
+    if measures or len({row.baseline for _, row in compared}) > 1:
+        units = [one.unit for one, _ in measures]
+        measures.sort(key=lambda pair: units.index(pair[0].unit))
+        rows += [(one.label, value_of(one), f"{other.label} {value_of(other)}") for one, other in measures]
+        rows += [(of, *pair[1].sides, _outcome(*pair)) for of, own in by_quantity.items() for pair in own]
+        head = ("quantity", "value", "against", "change")[: 4 if compared else 3]
+        filled = (row + (words.DASH,) * (len(head) - len(row)) for row in rows)
+        return Table("quantity: value against another", head, tuple(filled), numeric=False)
+    first = compared[0][1].baseline
+    rows.append((f"{facts.engine_name(first)} (baseline)", *(of[0][1].text(first) for of in by_quantity.values())))
+    for name in dict.fromkeys(row.treatment for _, row in compared):
+        cells = ([_outcome(*pair) for pair in of if pair[1].treatment == name] for of in by_quantity.values())
+        rows.append((facts.engine_name(name), *(cell[0] if cell else words.DASH for cell in cells)))
+    same = words.given_share(differences[0].margin)
+    note = f"Changes against the baseline with their 95{words.NBSP}% intervals. The same: within {same}."
+    return Table("treatment: changes against the baseline", ("treatment", *by_quantity), tuple(rows), note)
 
 
-def _from_one_baseline(differences: Sequence[Difference]) -> str:
-    """Return in words how several treatments differ from one baseline. Undecided treatments are only named."""
-    row, label = differences[0].row, differences[0].label
-    base = f"{facts.engine_name(row.baseline)} {absolute(row.quantity, row.baseline_value)}"
-    same = f"the same within {words.given_share(differences[0].margin)}"
-    by_outcome: dict[str, list[str]] = {"": [], same: [], "not decided": []}
-    for piece in differences:
-        own = piece.row
-        outcome = "" if own.decided else same if own.direction == Direction.SAME else "not decided"
-        if own.refused:
-            outcome = f"not compared, for {refusal_words(own.refused)}"
-        change = f" {own.change}" if own.decided else ""
-        by_outcome.setdefault(outcome, []).append(f"{facts.engine_name(own.treatment)}{change}")
-    parts = [f"{outcome}: {words.listed(of)}".removeprefix(": ") for outcome, of in by_outcome.items() if of]
-    return f"{label} {row.quantity.label}{_offered(differences[0], row)}, against {base}: {'; '.join(parts)}".lstrip()
+def _outcome(difference: Difference, row: Row) -> str:
+    """Return a row's change for a cell: with its interval, whether it is decided, and what contradicts it."""
+    if row.refused:
+        return "not compared"
+    same = ", the same" if row.direction == Direction.SAME else ", not decided"
+    also = difference.all_threads if row is difference.row else None
+    return f"{_change(row)}{'' if row.decided else same}{f'; {also.quantity.label} {also.change}' if also else ''}"
 
 
 #: Texts of answers.toml: what would decide an answer, what an answer rests on, and why a difference is not compared.
@@ -260,11 +270,13 @@ def needed_words(answer: Answer) -> str:
     return _WORDS["needed"][answer.needed].format(count=count)
 
 
-def basis_words(answer: Answer) -> str:
-    """Return in words what an answer rests on, such as 2 published outputs."""
+def basis_words(answer: Answer, run: Run) -> str:
+    """Return in words what an answer rests on, such as: 2 published outputs; 1 load (LSM PUT-COLD)."""
     if (text := _WORDS["basis"].get(answer.basis)) is not None:
         return text.format(count=words.count(answer.count))
-    return words.several(answer.count, answer.basis.value) if answer.count else ""
+    loads = dict.fromkeys(facts.title(step) for step in run.steps if step.name in answer.steps)
+    named = f" ({'; '.join(loads)})" if 0 < len(loads) <= MOST_NAMED else ""
+    return f"{words.several(answer.count, answer.basis.value)}{named}" if answer.count else ""
 
 
 def verdict_words(answered: Answered) -> str:
@@ -272,6 +284,13 @@ def verdict_words(answered: Answered) -> str:
     verdict = answered.answer.verdict
     lead = {Verdict.YES: answered.question.yes, Verdict.NO: answered.question.no}.get(verdict, "")
     return f"{verdict.value.capitalize()}. {lead}".strip()
+
+
+def effect_sentence(answered: Answered) -> str:
+    """Return an answer's evidence as a sentence; a name with a digit, such as p50, keeps its small letter."""
+    text = effect_words(answered)
+    named = any(map(str.isdigit, text.partition(" ")[0]))
+    return f"{text}." if named else words.sentence(text)
 
 
 def effect_words(answered: Answered) -> str:

@@ -339,7 +339,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
     """Return a floor's legend label and line style: solid if a load has its rate and connections, else dotted."""
     if any(instrument.taken_at(floor, load) for load in loads):
-        return "instrument floor (noop)", SOLID
+        return "instrument floor (do-nothing server)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
     return f"instrument floor at {where}", DOTTED
 

@@ -28,7 +28,6 @@ PUBLISHED = "report-1/put"  # wrk2 on one connection, with its whole spectrum
 UP_TO = 0.95  # the highest percentile on a linear axis
 ROW_IN = 0.34  # the height of a generator's row
 ANCHOR, FIGURE = "wrk2", "two-generators"
-LEAST_ADDED_US = 500.0  # to a median; less is not the wait for a timer of 1 ms
 #: The colours of the generators, in the order in which figures show them.
 COLOURS = {
     "truepace": style.BLUE, "wrk2": style.VERMILION, "wrk": style.PURPLE, "blocking": style.INK, "epoll": style.GREEN,
@@ -243,8 +242,6 @@ def _text(readings: TwoReadings) -> str:
         heading = "wrk2 and truepace read the same median, as far as these rounds tell"
     text = f"{heading}: {read}. The load is {load} on {on}, on one warm server, by wrk2 and by "
     text += f"truepace, the lab's own generator, in random order; {counted}."
-    if added_us.low > LEAST_ADDED_US:
-        text += " So do not take a median of one or two milliseconds by wrk2 for the server's."
     if readings.tick_us is None:
         return text
     tick = f"wrk2's percentiles climb evenly over {words.latency(readings.tick_us)}"

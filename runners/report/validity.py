@@ -39,7 +39,7 @@ def _place_words(check: Check) -> str:
     if len(values) > MOST_NAMED + 1:
         values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]
     where = [f"in “{check.place}”"] if check.place else []
-    return " ".join([*where, *([f"({', '.join(values)})"] if values else [])])
+    return " ".join([*where, *([f"({'; '.join(values)})"] if values else [])])
 
 
 def validity_line(checks: Sequence[Check]) -> str:
@@ -74,19 +74,14 @@ def numbered_questions(numbers: Iterable[int]) -> str:
     return f"question{'s' if len(texts) > 1 else ''} {words.listed(texts)}"
 
 
-def _places(check: Check, loads: Sequence[Step]) -> list[str]:
-    """Return the titles of `loads` that a check concerns, else the block that it concerns; empty without both."""
-    titles = [facts.title(load) for load in loads if load.name in check.steps]
-    return titles or ([f"in “{check.place}”"] if check.place else [])
-
-
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
     """Return sentences on the failed checks that touch question `number`. Checks that exclude evidence come first."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
     loads = [step for step in conclusion.results.run.steps if step.name in used and step.kind == "load"]
-    return list(dict.fromkeys(check_words(check, places=_places(check, loads)) for check in touching))
+    places = [[facts.title(load) for load in loads if load.name in check.steps] for check in touching]
+    return list(dict.fromkeys(check_words(check, places=of) for check, of in zip(touching, places, strict=True)))
 
 
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
@@ -100,7 +95,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
     # remarks that differ only in the step's name become one
     remarks = ((step, text.replace(f"steps{os.sep}{step.name}{os.sep}", "")) for step, text in _remarks(run))
     for text, alike in facts.grouped(remarks, lambda remark: remark[1]).items():
-        yield f"{', '.join(dict.fromkeys(_name_of(step) for step, _ in alike))}: {text}"
+        yield f"{'; '.join(dict.fromkeys(_name_of(step) for step, _ in alike))}: {text}"
     if not run.find(kind="load") and not has_sections:
         yield "No load step is in this run, so there is no latency to show."
 
@@ -124,11 +119,11 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
 
 
 def _name_of(step: Step) -> str:
-    """Return a step's name for readers, such as RocksDB PUT at 9 000/s, profiled."""
+    """Return a step's name for readers: RocksDB PUT at 9 000/s (profiled)."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
-    return f"{title}{at}{', profiled' if step.profiled else kind}" if title else step.name  # of one that can't be read
+    return f"{title}{at}{' (profiled)' if step.profiled else kind}" if title else step.name  # of one that can't be read
 
 
 def _network(network: HostNetwork) -> str:

@@ -174,7 +174,7 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    label = f"{label_of(step)}: {words.listed(seen.changing) or 'median'} changing; median from begin to end"
+    label = f"{label_of(step)}: {words.listed(seen.changing) or 'median'} changing, the median from begin to end by"
     return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
 
 

@@ -216,8 +216,8 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
             continue
         method, own_us = blocks[comparison.name], row.baseline_value
         low_us, value_us, high_us = (own_us * (ratio - 1) / PASSED_ON for ratio in (row.low, row.ratio, row.high))
-        label = f"CPU time added to a {method} that is passed on, as {NODES - 1} of {NODES} are,"
-        whole = Measure(f"a whole {method} on one node", own_us, Unit.LATENCY_US)
+        label = f"handling CPU added to a {method} that is passed on, as {NODES - 1} of {NODES} are,"
+        whole = Measure(f"that of a whole {method} on one node", own_us, Unit.LATENCY_US)
         price = Measure(label, value_us, Unit.LATENCY_US, low_us, high_us).against(whole)
         evidence: list[object] = [price]
         if (median := comparison.row(MEDIAN, NEW)) is not None:
@@ -253,7 +253,7 @@ def passing_weighs_more(results: Results, block: str, than: str) -> Answer | Non
     shares = [Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows]
     more = difference(*shares)
     evidence = tuple(
-        Measure.of(f"of the CPU time of an average {comparison.workload.upper()}, passing on takes", share, Unit.SHARE)
+        Measure.of(f"of the handling CPU of a mean {comparison.workload.upper()}, passing on takes", share, Unit.SHARE)
         for comparison, share in zip(compared, shares, strict=True)
     )
     steps = tuple(name for comparison in compared for name in comparison.steps)

@@ -109,7 +109,7 @@ def longer_queue(results: Results) -> Answer | None:
     filled = [step for step in full if points(step, ACHIEVED_ALONE)[0].outcome == StepOutcome.MISSED]
     shares = [refused_share(step) for step in filled]
     evidence = tuple(
-        Measure(f"refused by {facts.engine_name(step.subject)}", share, Unit.SHARE)
+        Measure(f"of the requests, {facts.engine_name(step.subject)} refused", share, Unit.SHARE)
         for step, share in zip(filled, shares, strict=True)
     )
     figure = next((ladder.anchor for ladder in results.ladders if pools[0] in ladder.steps), None)

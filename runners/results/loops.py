@@ -118,7 +118,7 @@ def one_flag(results: "Results") -> Answer | None:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
         if pairs:
             ratios = [fast.rate_rps / slow.rate_rps for slow, fast in pairs]
-            label = f"{name.upper()} rate with the flag nodelay, as a multiple of that without it, by connections:"
+            label = f"{name.upper()} rate with the flag nodelay over that without it, on as many connections:"
             measures.append(Measure(label, ratios[0], Unit.TIMES, min(ratios), max(ratios)))
             steps += [loop.step for pair in pairs for loop in pair]
     if not measures:
@@ -215,6 +215,6 @@ def waits_idle(results: "Results") -> Answer | None:
         samples = facts.profile_samples(step, facts.CPU)
         clean = find(results.loops, step.record.loop.stage, step.workload, step.record.connections)
         if samples and clean and clean[0].waits and math.isfinite(cores := facts.server_cores(clean[0].step)):
-            measures.append(Measure(f"busy ({clean[0].title})", cores, Unit.CORES))
+            measures.append(Measure(f"kept busy by {clean[0].title}:", cores, Unit.CORES))
             steps.append(step)
     return Answer.by(steps, Basis.PROFILES, False, *measures, figure="where") if steps else None

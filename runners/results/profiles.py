@@ -45,10 +45,10 @@ class Part:
     than_half: bool = True  # the limit is one half, and `others` are only shown; if False, `others` are the limit
 
 
-STORE_CPU = Part("the store's share in {}", facts.CPU, STORE)
-SOCKETS_CPU = Part("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
-HTTP_BYTES = Part("allocated for {} by HTTP", ALLOC, HTTP, "by the store", STORE)
-STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
+STORE_CPU = Part("the store's share of CPU time in {}", facts.CPU, STORE)
+SOCKETS_CPU = Part("sockets' share of CPU time in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
+HTTP_BYTES = Part("HTTP's share of the allocated bytes in {}", ALLOC, HTTP, "the store's", STORE)
+STORE_WAITS = Part("the store's share of the waits for locks in {}", LOCK, ("storage",), "the pool's", ("hand-over",))
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
@@ -203,7 +203,7 @@ def polling_halves(results: Results) -> Answer | None:
         at_low, at_high = (f"at {words.rate(facts.offered_rps(step))}" for step in (low, high))
         name = f"{workload.upper()} of {facts.engine_name(subject)}"
         taken = Measure.of(f"polling in {name} {at_low}", before, Unit.SHARE)
-        used = Measure(f"CPU per {workload.upper()} {at_low}", facts.cpu_us(low), Unit.LATENCY_US)
+        used = Measure(f"server CPU per {workload.upper()} {at_low}", facts.cpu_us(low), Unit.LATENCY_US)
         evidence.append(taken.against(Measure.of(f"that {at_high}", after, Unit.SHARE)))
         evidence.append(used.against(Measure(f"that {at_high}", facts.cpu_us(high), Unit.LATENCY_US)))
         steps += [low, high]

@@ -113,7 +113,7 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 def _median_of(step: Step, results: Results) -> Measure:
     """Return a load's median as a measure: an upper bound if the floor or a late generator may have made it."""
-    label = f"that of truepace, the lab's generator, here at {words.rate(facts.offered_rps(step))}"
+    label = f"the one here by truepace, the lab's generator, at {words.rate(facts.offered_rps(step))}:"
     value = facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.run.steps, step, 0.5):
         return Measure(label, value.high if value.bounded else value.value, Unit.LATENCY_US, bound=Bound.AT_MOST)

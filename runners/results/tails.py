@@ -48,7 +48,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     if seen is None:
         return give(Verdict.INCONCLUSIVE, (), Needed.LONGER_LOAD)
     share = next((share for share in seen.shares if share.cause.name == cause), None)
-    events = Measure(f"{cause} events", len(share.cause) if share is not None else 0, Unit.COUNT)
+    events = Measure(f"{cause} events in the load", len(share.cause) if share is not None else 0, Unit.COUNT)
     if share is None or not len(share.cause):  # a load without it says nothing on what it does where there is some
         return give(Verdict.INCONCLUSIVE, (events, explained(seen)), Needed.EVENTS)
     if not seen.tail.spikes:
@@ -56,7 +56,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     causes, verdict = explained(seen), explains(share)
     evidence: tuple[object, ...] = (events, causes)
     if verdict == Verdict.NO and all(name != cause for name, _ in causes.causes):
-        evidence = (Measure.of(f"{cause} explains", share.share, Unit.SHARE), *evidence)
+        evidence = (Measure.of(f"{cause}'s share of the slow responses' wait", share.share, Unit.SHARE), *evidence)
     return give(verdict, evidence, Needed.LONGER_LOAD)
 
 
@@ -95,11 +95,11 @@ def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answ
     needed = puts_before_a_merge(facts.number(step, "completed"), flushes)
     if events.get("compaction") or not flushes or not needed > published > 0:
         return None
-    first = Measure(f"a first merge, of {TABLES_TO_MERGE} flushed tables, needs more PUTs than", needed, Unit.COUNT)
+    first = Measure(f"PUTs before a first merge, of {TABLES_TO_MERGE} flushed tables: more than", needed, Unit.COUNT)
     return Answer.by(
         (step,), Basis.LOADS, False,
-        Measure("compaction events", 0, Unit.COUNT),
-        Measure("flush events", flushes, Unit.COUNT),
+        Measure("compaction events in the load", 0, Unit.COUNT),
+        Measure("flush events in the load", flushes, Unit.COUNT),
         first.against(Measure("published", published, Unit.COUNT)),
         figure=f"causes-{step_name}",
     )  # fmt: skip

@@ -126,7 +126,7 @@ def test_the_floor_can_be_drawn_on_any_plot_of_latency(tmp_path: Path) -> None:
     load, made = steps.step(tmp_path, "put-rocksdb", steps.times()), floor(tmp_path, [50] * 6, [80] * 6)
     axes = _plot()
     entry = floor_lines(axes, made, [load])
-    assert entry is not None and entry.get_label() == "instrument floor (noop)"
+    assert entry is not None and entry.get_label() == "instrument floor (do-nothing server)"
     assert axes.get_ylim() == (10, 1_000)
     p50 = reach(made)[0]
     assert p50 in [line.get_ydata()[0] for line in axes.lines], "each level is a line"  # type: ignore[index]

@@ -27,7 +27,7 @@ from runners.tests.fixtures.fake_loops import run_of as loops_of
 from runners.tests.fixtures.ladder_run import make_ladder
 from runners.tests.report import steps
 
-OWN = "instrument floor (noop)"
+OWN = "instrument floor (do-nothing server)"
 BEFORE = "instrument floor at 2\u202f000/s on one connection"
 
 

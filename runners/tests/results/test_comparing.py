@@ -91,8 +91,8 @@ def test_a_row_is_worded_by_its_direction(block: Comparison, quantity: str, dire
 @pytest.mark.parametrize(
     ("in_all", "ratio", "text"),
     [
-        (Direction.HIGHER, 1.2, "; in all threads +20 % (+8 to +32)"),
-        (Direction.INCONCLUSIVE, 1.1, "; in all threads +10 % (\u22121 to +21)"),
+        (Direction.HIGHER, 1.2, "; server CPU per request +20 % (+8 to +32)"),
+        (Direction.INCONCLUSIVE, 1.1, "; server CPU per request +10 % (\u22121 to +21)"),
         (Direction.LOWER, 0.8, ""),
     ],
 )
@@ -103,7 +103,7 @@ def test_cpu_time_of_responding_threads_is_not_reported_alone_where_that_of_all_
     of_rows = dataclasses.replace(block, rows=rows)
     said = words_of(difference_of(of_rows, rows[0])).replace("\u00a0", " ")
     assert f"against old 100 us, \u221230 % (\u221237 to \u221223){text} at " in said
-    assert "in all threads" not in words_of(difference_of(of_rows, rows[1]))
+    assert "; server CPU" not in words_of(difference_of(of_rows, rows[1]))
 
 
 @pytest.mark.parametrize("share", [0.5 * UNFINISHED_JIT, 2 * UNFINISHED_JIT])
@@ -130,7 +130,7 @@ def test_of_a_rate_that_the_generator_limited_cpu_time_leads_and_the_rate_is_at_
     cpu, text, *_ = words_of(answer.evidence[0]).replace("\u00a0", " ").split("; ")
     assert cpu.startswith("CPU per request of new 70 us against old 100 us, \u221230 %")
     assert text.startswith(
-        "closed-loop rate of new at least 150/s against old 100/s, 50.0 % higher or more (95 %: at least 35.0 %"
+        "closed-loop rate of new at least 150/s against old 100/s, at least 50.0 % higher (95 % bound: 35.0 %"
     )
     both = dataclasses.replace(rate, at_least=frozenset({"old", "new"}), refused=(Refusal(Reason.GENERATOR_LIMITED),))
     answer = answer_of(dataclasses.replace(closed, rows=(both, rows[1])), both, (Direction.HIGHER,))
@@ -161,7 +161,7 @@ def test_the_answer_is_the_difference_in_the_median(tmp_path: Path) -> None:
     answer = differs(("compare",), "two", "p50_us")(Results(run))
     assert answer is not None and answer.verdict == Verdict.YES and set(answer.steps) == {s.name for s in run.steps}
     (text,) = (words_of(evidence).replace("\u00a0", " ") for evidence in answer.evidence)
-    assert re.search(r"of two \d\S* us against one \d\S* us, \S+ % \(.*\) at 2.400/s each$", text), (
+    assert re.search(r"of two \d\S* us against one \d\S* us, \S+ % \(.*\) at 2.400/s on each server$", text), (
         "each value says whose it is"
     )
     assert differs(("another",), "two", "p50_us")(Results(run)) is None
@@ -180,7 +180,7 @@ def test_loads_alone_are_quoted_with_their_rate_and_do_not_count(tmp_path: Path)
     answer = differs(("compare",), "two", "p50_us")(Results(both))
     assert answer is not None and answer.verdict == Verdict.YES
     _, alone = words_of(answer.evidence[0]).replace("\u00a0", " ").split("; ")
-    assert re.match(r"one load of each alone at 4.000/s: 4.* against .*, \u221210", alone)
+    assert re.match(r"in a load of one server alone, at 4.000/s: 4.* against .*, \u221210", alone)
 
 
 def test_without_a_valid_start_nothing_is_compared(tmp_path: Path) -> None:

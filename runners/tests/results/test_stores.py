@@ -27,6 +27,7 @@ from runners.tests.fixtures.fake_stores import Invented, make_stores
 from runners.tests.fixtures.ladder_run import make_ladder
 
 QUICK_S = 540.0
+NOTHING = "do-nothing server"
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +75,9 @@ def test_knees_are_ahead_or_behind_beyond_their_intervals_only(run: Run) -> None
 def test_the_table_has_a_row_a_store_and_ends_in_its_verdict(run: Run) -> None:
     made = store_table(Results(run).stores)
     rows = {row[0]: row[1:] for row in made.rows}
-    assert set(rows) == {"RocksDB", "LSM", "LevelDB", "noop"}
+    assert set(rows) == {"RocksDB", "LSM", "LevelDB", NOTHING}
     assert all(len(row) == len(made.head) for row in made.rows)
-    assert rows["LSM"][-1] == "PUT ahead" and rows["LSM"][2] == "1.50" and rows["noop"][2] == words.DASH
+    assert rows["LSM"][-1] == "PUT ahead" and rows["LSM"][2] == "1.50" and rows[NOTHING][2] == words.DASH
 
 
 def test_figures_say_their_result_and_hold_their_data(run: Run) -> None:
