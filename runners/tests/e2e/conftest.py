@@ -40,10 +40,11 @@ def lab(*arguments: str, runs: Path, timeout_s: float = 600) -> subprocess.Compl
 def lab_here(*arguments: str, runs: Path) -> subprocess.CompletedProcess[str]:
     """`lab` in this process, which spares the seconds of its imports; only for commands that measure in theirs."""
     from runners import lab as measuring
+    from runners.cli import work
 
     out, err, code = io.StringIO(), io.StringIO(), 0
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        for module in (measuring, run_folder):
+        for module in (measuring, work, run_folder):
             patch.setattr(module, "RUNS", runs)
         patch.setattr(sys, "argv", ["lab", *arguments])
         try:

@@ -23,7 +23,7 @@ from runners.jobs import LocalRunner
 from runners.lab import Lab
 from runners.storage.run_folder import RunFolder, runs
 from runners.storage.schema import read_record
-from runners.tests.e2e.conftest import LAB, lab, report_again
+from runners.tests.e2e.conftest import LAB, lab, lab_here, report_again
 from runners.tests.waiting import described, left_in, until, working_in
 from runners.toolchain.tools import ROOT
 
@@ -99,7 +99,7 @@ def test_killed_at_random_moments_it_leaves_no_process_and_resumes_to_the_same_s
             shutil.rmtree(runs(root)[0].path)  # so that there is something to be killed at
     done = lab("campaign", str(campaign), runs=root)
     assert done.returncode == 0, done.stdout + done.stderr
-    planned = lab("campaign", str(campaign), "--dry-run", runs=root).stdout
+    planned = lab_here("campaign", str(campaign), "--dry-run", runs=root).stdout
     addresses = re.findall(r"repeat 1, ([0-9a-f]{16}): there already", planned)
     found = results(root)
     assert found.keys() == {f"load-{address}" for address in addresses} and len(found) == 2

@@ -10,6 +10,7 @@ import pytest
 from runners.experiments.e01_single_connection import questions
 from runners.readers.published import published_of
 from runners.readers.reading import read_run
+from runners.report import report as writing
 from runners.report import style
 from runners.report.document import Document, document
 from runners.report.report import render
@@ -25,11 +26,17 @@ def composed(folder: RunFolder) -> Document:
     return document(conclude(read_run(folder), published_of("report-1"), questions()))
 
 
-def rendered(folder: RunFolder, pictures: bool = False) -> RunFolder:
-    """Render a run folder; without `pictures` its PNG files hold nothing, which most tests do not look at."""
+def rendered(folder: RunFolder, pictures: bool = False, narrow: bool = False) -> RunFolder:
+    """Render a run folder.
+
+    Most tests look at none of these: without `pictures` PNG files hold nothing; without `narrow` figures for a narrow
+    page are laid out as for a wide one.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if not pictures:
             patch.setattr(style, "png", lambda _figure: b"")
+        if not narrow:
+            patch.setattr(writing, "narrowed", lambda figure: figure)
         render(conclude(read_run(folder), published_of("report-1"), questions()))
     return folder
 
@@ -37,7 +44,7 @@ def rendered(folder: RunFolder, pictures: bool = False) -> RunFolder:
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     """A complete run of two engines."""
-    return rendered(make_run(tmp_path_factory.mktemp("complete"), duration_s=2))
+    return rendered(make_run(tmp_path_factory.mktemp("complete"), duration_s=2), narrow=True)
 
 
 @pytest.fixture

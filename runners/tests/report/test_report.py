@@ -120,7 +120,7 @@ def test_exact_commands_are_there_and_raw_output_is_linked(report: RunFolder) ->
 
 def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(tmp_path: Path) -> None:
     folder = make_run(tmp_path, engines=("rocksdb",), duration_s=2, stop_after="put-rocksdb-profiled")
-    rendered(folder, pictures=True)
+    rendered(folder, pictures=True, narrow=True)
 
     def files() -> dict[str, bytes]:
         paths = [folder.report_html, folder.report_md, *folder.figures_path.iterdir()]
@@ -128,7 +128,7 @@ def test_the_same_run_gives_the_same_bytes_and_figures_of_an_earlier_report_go(t
 
     before = files()
     (folder.figures_path / "spectrum-other.png").write_bytes(b"stale")
-    rendered(folder, pictures=True)
+    rendered(folder, pictures=True, narrow=True)
     after = files()
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == []

@@ -25,7 +25,7 @@ class ClusterFaultsTest {
     private static final int KEYS = 6;
     private static final int LONG_ROUNDS = 50;
     /** Writes that must be acknowledged before, during and after each fault. */
-    private static final int PROGRESS = Length.of(30, 60);
+    private static final int PROGRESS = 60;
     private static final long PATIENCE_NANOS = 60_000_000_000L;
     /** Clocks are up to ten minutes early or late, and by another amount after each start. */
     private static final int LARGEST_OFFSET_MS = 600_000;
