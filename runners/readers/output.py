@@ -28,14 +28,14 @@ class Entry(msgspec.Struct, frozen=True):
 
     report: str = ""
     command: str = ""
-    call: str = ""
+    call: str = ""  # of a script: seconds, then rate
     tool: str | None = None
     threads: int | None = None
     connections: int | None = None
     duration_s: int | float | None = None
     rates_rps: tuple[float, ...] = ()
-    ran_at_rps: float | None = None
-    treatment: str | None = None
+    ran_at_rps: float | None = None  # if it is not the rate that was published
+    treatment: str | None = None  # the setting of the lab that is like the server of the output
     note: str = ""
 
 

@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the index of each intended start's block of time, and the number of blocks, which is 0 for a short log."""
+    """Return the number (from 0) of each start's block of time, and how many blocks there are: 0 for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -199,7 +199,6 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of requests whose response came by `end_s`, the end of their rate step, or GRACE_S later."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 

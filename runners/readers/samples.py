@@ -78,7 +78,7 @@ class Samples:
         return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
-        """Return the `percentiles` data frame (see frames.toml) of one kind of latency.
+        """Return the `percentiles` data frame (see frames.toml) of these latencies; `kind`: for example response.
 
         `waiting`: the times that requests without a response had waited. They count as samples, but are only lower
         bounds (right-censored). A percentile that would be higher if they were infinite is marked `at_least`.
@@ -98,7 +98,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` data frame of one kind of latency, with the levels of HdrHistogram's iterator."""
+        """Return the `spectrum` data frame of these latencies, with the levels of HdrHistogram's iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:
