@@ -25,8 +25,7 @@ from runners.readers.run import frame
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` data frame from a file of JSON lines, with times in seconds since `start_unix_us`.
 
-    Rows outside of the `elapsed_s` seconds from then on are left out; None: no row is. Raises ReadError for a broken
-    line other than the last.
+    With `elapsed_s`, only rows within so many seconds are returned. Raises ReadError for a broken line except the last.
     """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
@@ -98,8 +97,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `events` data frame of a flight recording in JSON, with times in seconds since `start_unix_us`.
 
-    Events outside of the `elapsed_s` seconds from then on are left out; None: no event is. Raises ReadError for any
-    other file.
+    With `elapsed_s`, only events within so many seconds are returned. Raises ReadError for any other file.
     """
     text = text_of(path)
     try:
@@ -130,8 +128,8 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `pauses` data frame: the garbage collections and safepoints in a JVM log.
 
-    Times are in seconds since `start_unix_us`. Pauses outside of the `elapsed_s` seconds from then on are left out;
-    None: no pause is. Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only pauses within so many seconds are returned.
+    Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
     """
     lines = text_of(path).splitlines()
     stamped = [match for line in lines if (match := _LINE.match(line))]
@@ -160,8 +158,8 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `telemetry` data frame: a row for each pair of consecutive samples, at the time of the second one.
 
-    Times are in seconds since `start_unix_us`. Rows outside of the `elapsed_s` seconds from then on are left out; None:
-    no row is. A last line that was cut short is left out. Raises ReadError for any other broken line.
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows within so many seconds are returned. A last
+    line that was cut short is left out. Raises ReadError for any other broken line.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
     after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)

@@ -55,8 +55,6 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines are read."""
-
     first_line: int
     begun_by: str
     commands: tuple[CommandLine, ...]  # above the output; one of them printed it
