@@ -94,7 +94,10 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`, and report its progress by `say`. Raises ToolError if the build fails."""
+    """Run a build with its output in `log`, and report its progress by `say`. Raises ToolError if the build fails.
+
+    `stage` is given the output so far and returns the progress in words. `remedy`: the advice in the error.
+    """
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")
@@ -115,7 +118,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return in words how far Maven is, from its output so far: the present module, and how many files are fetched."""
+    """Return in words how far Maven is, by its output so far: the present module, and the number of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -135,7 +138,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; first wait for the end of another lab's build."""
+    """Wait for the lock file `path`, and hold it while the body runs, so that no other lab builds the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -150,7 +153,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Make products with a tool, unless they exist and the file `stamp` reads `wanted`. Raises ToolError on failure."""
+    """Call `make` with a tool's path, unless `products` exist and the file `stamp` reads `wanted`. Raises ToolError."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)

@@ -34,7 +34,6 @@ _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Return the generator's path: from LAB_TRUEPACE, else the checkout, else the installed package, else PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -151,7 +150,7 @@ def _first_line(*command: str | Path) -> str:
 
 
 def find_tool(name: str) -> Tool | None:
-    """Return a program on PATH, or None."""
+    """Return the program of this name on PATH, with its version; None if it is not there."""
     path = shutil.which(name)
     return None if path is None else Tool(Path(path), _first_line(path, "--version"))
 
