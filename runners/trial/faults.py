@@ -55,7 +55,10 @@ class Happening:
 
 
 class Freezer(Happening):
-    """Planned freezes of a process (SIGSTOP, then SIGCONT); no freeze follows once the process has ended."""
+    """Planned freezes of a process (SIGSTOP, then SIGCONT); no freeze follows once the process has ended.
+
+    The recorded window begins `lead_s` seconds after `begin`, and lasts `window_s`.
+    """
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
         self._child, self._freezes, self._lead_s, self._window_s = child, freezes, lead_s, window_s
