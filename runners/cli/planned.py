@@ -31,7 +31,7 @@ class PlannedRun:
 
 
 def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the checked plan of a target's load. Raises PlanError, or ServerError if the target is not up."""
+    """Return the checked plan of a load with these parameters. Raises PlanError, or ServerError if a target is down."""
     parameters = _resumed(LOAD.number, given, resume)
     if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
@@ -64,7 +64,6 @@ def _is_target(setting: object) -> bool:
 
 
 def _resumed(plan: str, given: Mapping[str, object], resume: Path | None) -> dict[str, Any]:
-    """Return the parameters of the run to resume, if any, overridden by the given ones."""
     earlier = manifest_of(RunFolder.open(resume), plan).get("parameters") or {} if resume is not None else {}
     return {**earlier, **given}
 
