@@ -52,7 +52,7 @@ class Latencies:
     spectrum: tuple[SpectrumRow, ...] = ()
     max_ms: float | None = None  # from `#[Max = …]`, like the next two
     total_count: int | None = None
-    buckets: int | None = None
+    buckets: int | None = None  # of the histogram
 
     def __bool__(self) -> bool:
         return bool(self.rows) or self.count is not None

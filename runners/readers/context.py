@@ -97,7 +97,7 @@ def stated(
     above: Sequence[Line],
     columns: int,  # the number of the output's columns
     duration_s: float | None,  # the output's, if it is known
-    achieved_rps: float | None = None,
+    achieved_rps: float | None = None,  # the output's
     trail: Sequence[str] = (),  # the headings that the output stands under
 ) -> Stated | None:
     """Return the offered rate of each column of an output, as the lines above it state them; None if none is plausible.

@@ -133,7 +133,7 @@ def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return a machine's class, such as `EPYC, 4 cores, 16 GiB, virtual`. Figures are compared only within a class."""
+    """Return a machine's class by its facts: `EPYC, 4 cores, 16 GiB, virtual`. Figures are compared only within one."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"

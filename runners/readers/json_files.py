@@ -90,7 +90,7 @@ def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in a tool's JSON object, if the object gives percentiles or a number of requests."""
+    """Yield the output in a tool's JSON object, by the paths in `summary`, if it has percentiles or counts requests."""
     values = _figures(content, summary.figures, lambda name: summary.unit_us if name.endswith("_us") else 1.0)
     rows, statuses = _percentiles(content, summary), _counts(content, summary.statuses)
     lost = sum(known for why, known in _counts(content, summary.lost).items() if why != _IN_FLIGHT)

@@ -26,7 +26,7 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 class Entry(msgspec.Struct, frozen=True):
     """What is known of a file of outputs, from its step's record or from index.toml, which explains the fields."""
 
-    report: str = ""
+    report: str = ""  # the name of the report that published it
     command: str = ""
     call: str = ""  # of a script: seconds, then rate
     tool: str | None = None

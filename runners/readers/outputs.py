@@ -148,7 +148,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output; None if it has not the output's threads and connections.
+    """Return the nearest command above an output; None if its threads or connections are not the output's.
 
     Above a table of several columns any command counts. If a heading is in between, the command must be wrk's, without
     a rate and with the output's duration.
