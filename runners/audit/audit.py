@@ -155,7 +155,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
 
 
 def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
-    """Return the audit of files that were read; an output that several files contain is examined once."""
+    """Return the audit of files by `rules`; an output that several files contain is examined once."""
     read = tuple(files)
     outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
