@@ -145,7 +145,7 @@ class CampaignFile:
         return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order of measurement. Equal cells of several entries are one job."""
+        """Return the jobs in the order of measurement; equal cells are one job. `appraise`: see Appraise, above."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):

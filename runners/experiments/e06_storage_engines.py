@@ -38,7 +38,7 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """Return a server setting for each store of a comma-separated list, in order; `size` decides `memory`'s heap."""
+    """Return a server setting for each store in `names`, which commas separate. `size` decides the heap of `memory`."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(store, heap_mb=heap_mb) if store.engine == "memory" else store for store in chosen]
