@@ -62,7 +62,7 @@ class Order:
     """The load that one `generator` is to send. Scripts travel as text, since a path means nothing on another host."""
 
     spec: LoadSpec
-    scripts: dict[Path, str]
+    scripts: dict[Path, str]  # the text by path
     generator: Generator
 
     @classmethod
@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's host, where the server's clock, telemetry and witness serve both."""
+    """A place for a generator on the server's own host. The server's clock, telemetry and stall log serve both."""
 
     name: str
 
@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Measure the round trip to each server as the time of a TCP handshake, which the server's kernel answers."""
+    """Measure the round trip to the server of each URL, as the time of a TCP handshake with the server's kernel."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -330,7 +330,7 @@ def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
 
 
 def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
-    """Return by how much (us) a clock was set within `between_s` seconds; 0 if drift and uncertainty explain it."""
+    """Return by how much (us) a clock was set between two records; 0 if drift and uncertainty explain the change."""
     moved_us = after.offset_us - before.offset_us
     explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
     return moved_us if abs(moved_us) > explained_us else 0.0
