@@ -265,7 +265,7 @@ class Reference(Generator):
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
-    """Return the generators among the tools of a run, by name: the reference clients, truepace, then the others."""
+    """Return the generators among the tools in `shop`, by name: the reference clients, truepace, then the others."""
     ways: list[tuple[type[Generator], str, Tool | None]] = [
         *((Reference, name, shop.reference) for name in ("blocking", "epoll")),
         *((Truepace, "truepace", shop.truepace), (Wrk2, "wrk2", shop.wrk2), (Wrk, "wrk", shop.wrk)),
