@@ -90,7 +90,7 @@ def launch(
     folder: Path,
     cpus: Sequence[int] | None = None,
     name: str = "",  # in reports; empty: the description's
-    engine: str = EXTERNAL,
+    engine: str = EXTERNAL,  # in the record
     listen: str = LOOPBACK,  # the address that the server is to listen on
 ) -> RunningTarget:
     """Start a target on an empty data folder, or use one that runs already, and wait until it is ready.

@@ -19,7 +19,7 @@ QUESTION_S = 2.0
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if something that a description names is absent, ServerError for a busy or dead port."""
+    """Raise PlanError if something that a description names is absent; ServerError if a port is busy or dead."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
