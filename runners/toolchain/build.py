@@ -210,7 +210,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Return truepace's path: by LAB_TRUEPACE, as installed, or built here if necessary. Raises ToolError."""
+    """Return truepace's path; in a checkout build it if necessary, unless LAB_TRUEPACE names one. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -284,10 +284,10 @@ class Workshop:
     wrk2: tools.Tool | None = None
     wrk: tools.Tool | None = None
     reference: tools.Tool | None = None  # the crate's reference clients, and its do-nothing server
-    profiler_jars: Path | None = None
+    profiler_jars: Path | None = None  # their folder
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
-        """Return the JDK of a feature release (0: the JDK that the lab uses); None if it is not on this machine."""
+        """Return the JDK of feature release `major` (0: the lab's own); None if it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:

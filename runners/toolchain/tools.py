@@ -123,7 +123,7 @@ def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
 
 
 def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
-    """Return the newest JDK of exactly this feature release; None if there is none."""
+    """Return the newest JDK of feature release `major`, among `jdks` or all on this machine; None if there is none."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major == major]
     return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
