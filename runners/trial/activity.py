@@ -142,9 +142,10 @@ class BackgroundClock:
 
 @contextlib.contextmanager
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
-    """Yield a function that hands `work` to a thread which runs only when a core idles.
+    """Yield a function that hands its arguments to `work`, in a thread which runs only when a core idles.
 
-    If the thread has not begun by the next call, the caller does the work. An error in it is raised after the body.
+    If the thread has not begun by the next call, the caller does the work. An error of the work is raised after the
+    body.
     """
     last = Future[None]()
     last.set_result(None)

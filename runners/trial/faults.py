@@ -45,7 +45,7 @@ class Happening:
         """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
 
     def end(self) -> None:
-        """Wait for the end of the plan, at the end of the load."""
+        """Wait until the plan is carried out. It is called at the end of the load."""
         if self._thread is not None:
             self._thread.join()
 

@@ -59,7 +59,7 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Return a specification whose intervals give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples."""
+        """Return a specification that gives about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples of a load."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
         interval_ns = max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))
@@ -157,7 +157,7 @@ class Profiler:
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Write one event's stacks, summed over time, as lines `stack weight` (cpu: samples; alloc: bytes; lock: ns)."""
+    """Write an event's stacks, summed over time, as lines `stack weight`; cpu counts samples, alloc bytes, lock ns."""
     stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

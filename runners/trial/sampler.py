@@ -77,8 +77,6 @@ def _tool(name: str, remedy: str) -> Path:
 
 @dataclass(slots=True)
 class _ProgramSampler:
-    """A program that samples processes from outside until it is interrupted."""
-
     program: Path
     pids: tuple[int, ...]
     _child: Child | None = None

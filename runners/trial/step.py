@@ -98,7 +98,7 @@ def measure_step(
     server: Target,
     load: LoadSpec,
     instrument: Instrument,
-    profile: ProfileSpec | None = None,
+    profile: ProfileSpec | None = None,  # None: without a profiler
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
