@@ -75,7 +75,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text; control characters, which servers and files may send, are written as escape sequences."""
+    """Print a text, with `err` to standard error. Control characters are written as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 

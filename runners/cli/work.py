@@ -67,7 +67,7 @@ def measure(run: planned.PlannedRun) -> RunFolder:
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Run a target on a fleet's first host and load it from the others; return this machine's run folder."""
+    """Run a target on a fleet's first host and load it from the others; return the run's folder on this machine."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Measure a target against an earlier revision of its repository; return the run. Raises as `measure` does."""
+    """Measure a target against an earlier revision of its repository; return the run. Raises LabError."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
