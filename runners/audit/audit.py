@@ -19,7 +19,11 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 
 
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """Return the selected rules, by default all, without the ignored ones. `RAT` selects all codes that begin so."""
+    """Return the rules that `select` names (without it: all), less the rules that `ignore` names.
+
+    A text may name several rules by commas: `TIM001,RAT`. `RAT` stands for all rules whose code begins so. Raises
+    PlanError if no code begins with a name.
+    """
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
 
@@ -35,7 +39,7 @@ def _codes(given: Iterable[str]) -> set[str]:
 
 
 def page(code: str) -> str:
-    """Return the Markdown page that explains a rule. Raises PlanError if no rule has this code."""
+    """Return the Markdown page on the rule `code`, for example TIM001. Raises PlanError if no rule has this code."""
     if (known := code.strip().upper()) not in RULES:
         raise PlanError(code, "no rule has this code", f"use one of {', '.join(RULES)}")
     return (PAGES / f"{known}.md").read_text(encoding="utf-8")
@@ -58,7 +62,7 @@ class Digest:
 
     @property
     def worst(self) -> Remark:
-        """The worst finding of the gravest rule; of several equally grave rules, the first in rules.toml counts."""
+        """The worst finding of the gravest rule. Of equally grave rules, the first one in rules.toml counts."""
         codes = list(RULES)
         gravest = min(self.remarks, key=lambda remark: (ORDER.index(remark.severity), codes.index(remark.code)))
         alike = (other for other in self.remarks if (other.code, other.severity) == (gravest.code, gravest.severity))
@@ -92,7 +96,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """For every file, a digest of each theme with an error or warning; only the MOST_LINES gravest themes."""
+        """The digests of every file: one for a theme with errors or warnings, of the MOST_LINES gravest themes only."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -135,7 +139,7 @@ class Audit:
 
 
 def groups(outputs: Iterable[Output]) -> list[Group]:
-    """Return the outputs of each report, in order."""
+    """Return the outputs in groups: a group has the outputs of one report. Groups and outputs stay in order."""
     by_report: defaultdict[str, list[Output]] = defaultdict(list)
     for output in outputs:
         by_report[output.group].append(output)
@@ -151,7 +155,7 @@ def examine(outputs: Sequence[Output], rules: Iterable[Rule] = tuple(RULES.value
 
 
 def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.values())) -> Audit:
-    """Return the audit of files that were read; an output that several files contain is examined once."""
+    """Return the audit of files by `rules`; an output that several files contain is examined once."""
     read = tuple(files)
     outputs = [output for file in read for output in file.outputs]
     copies = tuple(_copies(outputs))
@@ -163,7 +167,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
-    """Yield excerpts: outputs without a number of requests, whose percentiles are all in an output of another file."""
+    """Yield excerpts: outputs without a number of requests that have only percentiles of another file's output."""
     whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
         for row in output.report.latencies.rows if output.report.requests is not None else ():
@@ -177,7 +181,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield outputs that an earlier file contains too, paired with the earlier output."""
+    """Yield pairs of an output that an earlier file contains too, and that earlier output."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

@@ -60,7 +60,7 @@ def is_of_no_run(output: Output) -> bool:
 
 
 def opened(output: Output) -> int | None:
-    """Return the number of open connections; wrk and wrk2 round the given number down to a multiple of the threads."""
+    """Return how many connections are opened; None if unknown. wrk and wrk2 round down to a multiple of the threads."""
     connections, threads = output.connections, output.threads
     if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections
@@ -73,7 +73,7 @@ def opening_s(output: Output) -> float:
 
 
 def fell_short(output: Output) -> bool:
-    """Return whether less was achieved than was offered, by more than the start of the run explains."""
+    """Return whether the achieved rate is below the offered rate by more than the start of the run explains."""
     offered, achieved = output.offered_rps, _responded_rps(output)
     if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
@@ -89,14 +89,14 @@ def fell_short(output: Output) -> bool:
 
 
 def _responded_rps(output: Output) -> float | None:
-    """Return the greater of requests / duration and the printed rate, which counts the wait for last responses."""
     achieved, duration, requests = achieved_rps(output), finite(output.duration_s), output.report.requests
+    # the printed rate counts the wait for the last responses, so it may be the lower one
     whole = duration is not None and output.report.elapsed_s is not None and output.report.elapsed_s >= duration
     return max(achieved, requests / duration) if achieved is not None and requests and duration and whole else achieved
 
 
 def lost_s(output: Output) -> float | None:
-    """Return the shortfall in seconds of load, (1 - achieved / offered) * duration; None if a figure is unknown."""
+    """Return the shortfall in seconds of load, (1 - achieved / offered) * duration; None if one of them is unknown."""
     offered, achieved, duration = output.offered_rps, _responded_rps(output), finite(output.duration_s)
     elapsed = finite(output.report.elapsed_s)
     if duration and elapsed and elapsed < BROKE_OFF * duration:
@@ -105,7 +105,7 @@ def lost_s(output: Output) -> float | None:
 
 
 def rate_after_warm_up(output: Output) -> float | None:
-    """Return wrk2's achieved rate after its calibration; None for another tool or a run that is too short."""
+    """Return wrk2's rate (requests/s) after its calibration; None for another tool or a run that is too short."""
     recorded = output.report.latencies.count
     duration = min(filter(None, (finite(output.duration_s), finite(output.report.elapsed_s))), default=None)
     if output.tool != WRK2 or recorded is None or not duration or duration <= 2 * WRK2_WARM_UP_S:
@@ -120,7 +120,7 @@ def left_out(output: Output) -> int | None:
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether a queue grew during the run: the longest wait is at least half of `lost_s`, the shortfall."""
+    """Return whether a queue grew during the run: the longest wait is then at least half of the shortfall, `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output):
         return False
@@ -133,13 +133,13 @@ def has_queue(output: Output) -> bool:
 
 
 def never_offered(output: Output) -> bool:
-    """Return whether the rate was not achieved although no request waited: no queue, and idle connections."""
+    """Return whether the generator failed to send the offered rate: it was not achieved, yet no request waited."""
     known = largest_us(output) is not None and lost_s(output) is not None
     return known and fell_short(output) and not has_queue(output) and not is_busy(output)
 
 
 def is_busy(output: Output) -> bool:
-    """Return whether at least BUSY of the connections awaited a response on average (Little's law: rate x latency)."""
+    """Return whether at least the share BUSY of the connections awaited a response on average, by Little's law."""
     rate, mean, connections = achieved_rps(output), mean_us(output), opened(output)
     if not rate or not mean or (output.tool in (WRK2, TRUEPACE) and mean < SLOW_US):
         return False  # their latency counts from the intended start: only slow responses keep connections busy
@@ -147,12 +147,12 @@ def is_busy(output: Output) -> bool:
 
 
 def warm_up_s(output: Output) -> float:
-    """Return the seconds at the start whose responses wrk2 leaves out of its histogram."""
+    """Return for how many seconds from its start on wrk2 leaves responses out of its histogram."""
     return WRK2_WARM_UP_S + opening_s(output)
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return the number of samples behind the percentiles, if known, and whether it is counted, not estimated."""
+    """Return (number of samples in the percentiles or None if unknown, True if it was counted, False if estimated)."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True

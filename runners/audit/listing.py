@@ -47,7 +47,7 @@ def as_text(audit: Audit) -> str:
 
 
 def _short_lines(audit: Audit) -> Iterator[str]:
-    """Yield a line per document and theme. The line of theme `load`, else a line alone, has the highest rates."""
+    """Yield a line for each document and theme, then the highest rates of documents without a line on theme `load`."""
     highest = highest_rates(audit)
     for digest in audit.digests:
         worst = digest.worst
@@ -105,7 +105,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a report's JSON: by operation, the highest offered rate that was achieved; outputs at higher rates."""
+    """Return a report for JSON: by operation the highest offered rate that was achieved, and the outputs above it."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
@@ -134,7 +134,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return by document, in words, the highest rates that operations achieved, and the outputs at higher rates."""
+    """Return {document: text}. A text names the highest rate that each operation achieved, and the outputs above it."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)

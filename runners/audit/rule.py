@@ -32,7 +32,7 @@ class Seen:
 
     output: Output
     text: str
-    evidence: Mapping[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, Value] = field(default_factory=dict)  # figures by name
     severity: Severity | None = None  # None: the rule's own severity
     size: float = 0.0  # how bad the finding is; larger is worse
 
@@ -43,7 +43,7 @@ class Rule:
 
     code: str
     name: str
-    theme: str
+    theme: str  # for example load or errors
     severity: Severity
     reason: str
     remedy: str
@@ -51,7 +51,7 @@ class Rule:
 
 
 def rule(code: str, *, of_group: bool = False) -> Callable[[Callable[[Any], Iterable[Seen]]], Rule]:
-    """Make a function the Rule `code`. It yields the findings in an output, or, with `of_group`, in a Group."""
+    """Return a decorator that makes a function the rule `code`. It is given an Output; with `of_group`, a Group."""
 
     def made(look: Callable[[Any], Iterable[Seen]]) -> Rule:
         name, theme, severity, reason, remedy = TABLE[code].values()

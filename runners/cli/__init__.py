@@ -62,7 +62,7 @@ def lab() -> None:
 
 
 def command(*examples: str) -> Callable[[Callable[..., object]], click.Command]:
-    """Declare a command of `lab`; its help begins with the examples."""
+    """Return a decorator that declares a command of `lab`, whose help begins with `examples`."""
     return lab.command(cls=Command, examples=examples)
 
 
@@ -75,7 +75,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text; control characters, which servers and files may send, are written as escape sequences."""
+    """Print a text, with `err` to standard error. Control characters are written as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -84,7 +84,7 @@ def print_json(value: object) -> None:
 
 
 def print_result(as_json: bool, document: object, text: str) -> None:
-    """Print a result, as JSON or in words."""
+    """Print a result: `document` as JSON if `as_json` is set, else `text`."""
     if as_json:
         print_json(document)
     else:
@@ -92,7 +92,7 @@ def print_result(as_json: bool, document: object, text: str) -> None:
 
 
 def print_report(folder: RunFolder, as_json: bool) -> None:
-    """Print where a run's report is, or the run's results as JSON."""
+    """Print the paths of a run's reports; if `as_json` is set, the run's results as JSON."""
     if as_json:
         from runners.cli import work
 

@@ -159,9 +159,9 @@ class _Judging:
     """How a comparison ends: how its result is printed, and the limits that decide the exit code."""
 
     limits: tuple[ChangeLimit, ...]
-    inconclusive: str
+    inconclusive: str  # fail or pass: what an inconclusive limit does
     as_json: bool
-    markdown: Path | None
+    markdown: Path | None  # a file to write
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:
         """Print a run's comparison by the options, and exit with the code that the limits decide."""

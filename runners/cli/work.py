@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def measure(run: planned.PlannedRun) -> RunFolder:
-    """Measure a run, write its report, return its folder. Raises LabError; Interrupted (with the folder) by Ctrl-C."""
+    """Measure a run, write its report, return its folder. Raises LabError; after Ctrl-C Interrupted with the folder."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
         lab.run(run.block)
@@ -67,7 +67,7 @@ def measure(run: planned.PlannedRun) -> RunFolder:
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Run a target on a fleet's first host and load it from the others; return this machine's run folder."""
+    """Run a target on a fleet's first host and load it from the others; return the run's folder on this machine."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Measure a target against an earlier revision of its repository; return the run. Raises as `measure` does."""
+    """Measure a target against an earlier revision of its repository; return the run. Raises LabError."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
@@ -108,7 +108,10 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return name and content, in `form`, of a run's first profile of `event`. Raises PlanError if there is none."""
+    """Return (step's name, content) of a run's first profile of an event such as cpu.
+
+    `form`: the content's format, speedscope or pprof. Raises PlanError if there is no such profile.
+    """
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
     if not profiles:
@@ -139,7 +142,6 @@ def searches(run: Run) -> list[Ladder]:
 
 
 def _knee_json(name: str, knee: Knee) -> dict[str, Any]:
-    """Return a knee and its 95 % interval, for JSON; an unknown end of the interval is None."""
     ends = ("rps", "low_rps", "high_rps", "closed_loop_rps")
     finite = {end: words.finite(getattr(knee, end)) for end in ends}
     return {"name": name, **finite, "kind": knee.kind.value, "precise": knee.precise, "confirmed": knee.confirmed}
@@ -179,7 +181,7 @@ def _load_json(step: Step) -> dict[str, Any]:
 
 
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
-    """Return a run's first load without a profiler, if any, and a line for each load that failed or fell short."""
+    """Return (first load without a profiler or None, a line for every load that failed or fell short) of a run."""
     loads = read_run(folder).find()
     short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
     return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
@@ -188,7 +190,10 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Compare runs `a` with runs `b`; `see`: the smallest change of interest; `output`: an HTML file to write."""
+    """Compare runs `a` with runs `b`; `see`: the smallest change of interest; `output`: an HTML file to write.
+
+    `despite`: the names of fields in which the runs may differ. Raises PlanError if they can't be compared.
+    """
     see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
     for name, times in Counter(str(run.manifest["run"]) for run in (*left, *right)).items():
@@ -224,7 +229,10 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Return a comparison of load tools' outputs in files, as text or JSON, and its judgements. Raises PlanError."""
+    """Return (text or JSON, judgements) of a comparison of load tools' outputs in files. Raises PlanError.
+
+    `pairs`: the files of both sides. `despite`: the names of fields in which the outputs may differ.
+    """
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
     texts, records, compared = list[str](), [], list[Comparison]()

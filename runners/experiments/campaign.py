@@ -82,7 +82,7 @@ def _faults(campaign: Campaign) -> Iterator[Fault]:
             yield (*at, "targets"), f"compare takes two, these are {len(entry.targets)}", ""
         if len(set(entry.targets)) != len(entry.targets):
             yield (*at, "targets"), "one stands twice", "give each once; repeats say how often"
-        known = {parameter.name: parameter for parameter in plan_of(_kind(entry)).parameters}
+        known = {parameter.name: parameter for parameter in plan_of(_plan_name(entry)).parameters}
         given = ("a", "b") if entry.measure == COMPARE else ("setting",)
         for key, values in entry.settings.items():
             where = (*at, "settings", key)
@@ -104,8 +104,7 @@ def _levels(values: Scalar | tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 
-def _kind(entry: Entry) -> str:
-    """Return the name of an entry's experiment or command, as `plan_of` takes it."""
+def _plan_name(entry: Entry) -> str:
     return f"target-{entry.measure}" if entry.targets and entry.measure != LOAD.number else entry.measure
 
 
@@ -130,7 +129,7 @@ class CampaignFile:
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
         """Yield the cells as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
         for name, entry in self.campaign.runs.items():
-            kind, repeats = _kind(entry), entry.repeats or self.campaign.repeats
+            kind, repeats = _plan_name(entry), entry.repeats or self.campaign.repeats
             for servers in self._servers(entry):
                 for values in itertools.product(*map(_levels, entry.settings.values())):
                     given = {**servers, **dict(zip(entry.settings, values, strict=True))}
@@ -146,7 +145,7 @@ class CampaignFile:
         return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order of measurement. If several entries have equal cells, these are one job."""
+        """Return the jobs in the order of measurement; equal cells are one job. `appraise`: see Appraise, above."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):

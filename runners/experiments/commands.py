@@ -24,7 +24,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a load at one rate; it runs on a server that does nothing first. Raises PlanError for a bad parameter."""
+    """Return loads at one rate: on a do-nothing server, then on the given one. Raises PlanError for a bad parameter."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     return (FixedRate(
@@ -35,7 +35,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a knee search that fits into `minutes`, else the shortest. Raises PlanError if a parameter is wrong."""
+    """Return a knee search within the parameter `minutes`, else the shortest. Raises PlanError for a bad parameter."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))
@@ -49,7 +49,6 @@ def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def _with_target_workloads(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the parameters, with `workload` replaced by one that names a workload of the target's description."""
     workload = Parameter("workload", "", "a workload of the target; empty: its first")
     return tuple(workload if parameter.name == workload.name else parameter for parameter in parameters)
 

@@ -61,7 +61,7 @@ SIZES = {
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: every generator on a server that does nothing, in rounds; then on a server that is frozen."""
+    """Return the blocks for the parameters `asked`: every generator on a do-nothing server, then on a frozen one."""
     size, generators = SIZES[str(asked["size"])], listed(asked["generators"])
     rounds = [size.trials(number, generators) for number in range(1, max(size.rounds, size.wrk2_rounds) + 1)]
     sessions = (Session(NOOP, trials, warm_up=WARMING) for trials in ((WARMING,), *rounds) if trials)

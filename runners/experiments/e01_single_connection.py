@@ -29,7 +29,7 @@ CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 
 
 def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
-    """Yield the blocks of a workload (put or get) that only the sizes `published` and `full` have."""
+    """Yield the additional blocks that the sizes `published` and `full` have for the workload `name`, put or get."""
     if size.name not in VOLUME_S:
         return
     workload, compared = PUT if name == "put" else GET, COMPARED[size.name]
@@ -54,7 +54,7 @@ def in_depth(name: str, size: Size, rate_rps: float) -> Iterator[Block]:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks, all at one rate: PUT on an empty store and GET on a filled one, or targets' workloads."""
+    """Return the blocks for the parameters `asked`, all at one rate: PUT and GET of engines, or targets' workloads."""
     size, rate_rps = SIZES[str(asked["size"])], float(asked["rate_rps"])
     loads: list[tuple[str, Workload, tuple[str, ...]]]
     if targets := targets_of(str(asked["target"])):

@@ -51,7 +51,7 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return report 2's server: the JDK's HTTP server on files. Without `text`, one write sends a whole response."""
+    """Return report 2's server on JDK `jdk` (0: the lab's). Without `text`, one write sends a whole response."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
@@ -78,7 +78,7 @@ class Stage:
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return the block of a size: every loop on every number of connections; `profiled` also with a profiler."""
+        """Return the block for a size: every loop on every number of connections. `profile`: the events to profile."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:
@@ -121,7 +121,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the stages, one per server, then JDK 25 with and without its default (nodelay), in slices of time."""
+    """Return the blocks for the parameters `asked`: a stage per server; then JDK 25 with nodelay and without."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
     if (compared := COMPARED.get(size)) is None:

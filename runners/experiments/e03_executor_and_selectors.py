@@ -64,19 +64,19 @@ def queues(size: str) -> list[Setting]:
 
 
 def put(size: str) -> Workload:
-    """Return PUT of random keys and values."""
+    """Return PUT of random keys and values; `size` (for example quick) decides how many keys there are."""
     outputs = columns("report-3", "-put-")
     return Workload("put", SCRIPTS / "put_random.lua", arguments=(str(KEYS[size]),), published_rates=outputs)
 
 
 def get(size: str) -> Workload:
-    """Return GET of random keys that are all in the store, unlike the keys of the published GET."""
+    """Return GET of random keys, all in the store; the published GET also asked for absent ones. `size`: of the run."""
     outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops on servers of one selector, with and without a thread pool, in rounds of fresh starts."""
+    """Return closed loops behind one selector, with a pool and without, on 1 connection and on `connections`."""
     plan, sessions = LOOPS[size], list[Session]()
     for number in range(1, plan.starts + 1):
         for name in ("selector-one", "blocking-one"):
@@ -115,7 +115,10 @@ def crossed(name: str, size: str, connections: int) -> Interleaved:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: hand-over, closed loops, selectors compared, knees, overloaded pools, two generators."""
+    """Return the blocks for the parameters `asked`.
+
+    They measure the cost of a hand-over to a pool, closed loops, selectors, knees, full queues, and two generators.
+    """
     size, connections = SIZES[str(asked["size"])], int(asked["connections"])
     puts, gets, compared = put(size.name), get(size.name), COMPARED[size.name]
     # on one connection nothing is done in parallel: the server's core is enough, and no generator shares it

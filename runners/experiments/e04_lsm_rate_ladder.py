@@ -50,7 +50,7 @@ PUT_SMALL = _put("put-small", SMALL_BYTES, published_rates=("report-4/put-30000"
 
 
 def get(size: str) -> Workload:
-    """Return GET of random keys on a filled store."""
+    """Return GET of random keys on a filled store; `size` (for example quick) decides how many keys."""
     return Workload(
         "get", SCRIPTS / "get_random.lua", filled_keys=STORED_KEYS[size], filled_value_bytes=LARGE_BYTES,
         arguments=(str(ASKED_KEYS[size]),), published_rates=("report-4/get-20000", "report-4/get-25000"),
@@ -58,7 +58,7 @@ def get(size: str) -> Workload:
 
 
 def filled(workload: Workload, size: Size) -> Workload:
-    """Return the workload on a store that is filled before, with as many keys as WARM_KEYS has for this size."""
+    """Return the workload on a store that is filled first, with as many keys as WARM_KEYS has for this size."""
     return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
 
 
@@ -73,7 +73,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: a cold and a warm load, a cold server against a warm one, rates around knees, and wrk2."""
+    """Return the blocks for the parameters `asked`: cold and warm loads, rates around knees, a load from wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))

@@ -49,7 +49,7 @@ def put() -> Workload:
 
 
 def get(size: str) -> Workload:
-    """Return GET of random ids that the store holds."""
+    """Return GET of random ids that the store holds; `size` (for example quick) decides how many."""
     return random_gets(KEYS[size], VALUE_BYTES, columns("report-5", "get-ladder"))
 
 
@@ -57,7 +57,10 @@ def compared(
     name: str, title: str, settings: Sequence[Setting], size: str, connections: int, questions: tuple[str, ...],
     workload: Workload | None = None,
 ) -> Interleaved:  # fmt: skip
-    """Return a closed-loop comparison in slices of time. Two settings start FEWEST_STARTS times unless size is full."""
+    """Return a comparison of settings, the first of which is the baseline, by closed loops in slices of time.
+
+    If there are only two, each is started FEWEST_STARTS times, unless the size is full. `workload`: PUT by default.
+    """
     plan = SLICES[size]
     return Interleaved(
         name, title, tuple(settings), settings[0].name, workload or put(), plan,
@@ -68,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three on as many cores, in slices and by request, if PRICE has this size."""
+    """Yield comparisons of one node with three, `before` and `after` the changes; none if PRICE lacks the size."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return
@@ -102,7 +105,7 @@ def before_and_after(workload: Workload, before: Setting, after: Setting, asked:
 
 
 def blocks(asked: Mapping[str, Value]) -> Blocks:
-    """Return the blocks: knees, profiles, every change alone, one node against three, replication, killed nodes."""
+    """Return the blocks for the parameters `asked`: knees, profiles, single changes, one node, copies, killed nodes."""
     size, connections, cores = str(asked["size"]), int(asked["connections"]), len(usable_cpus())
     settings = {name: cluster.setting(name, cores) for name in (*cluster.CHANGES, *cluster.REPLICATED)}
     ends = settings[cluster.OLD], settings[cluster.NEW]

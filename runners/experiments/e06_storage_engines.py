@@ -38,19 +38,19 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """Return a server setting for each store of a comma-separated list, in order; `size` decides `memory`'s heap."""
+    """Return a server setting for each store in `names`, which commas separate. `size` decides the heap of `memory`."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(store, heap_mb=heap_mb) if store.engine == "memory" else store for store in chosen]
 
 
 def loads(size: str) -> tuple[Workload, Workload]:
-    """Return PUT of random keys of a fixed set, and GET of keys that the fill writes several times."""
+    """Return two workloads for a size: PUT of random keys; GET of keys that the fill has written several times."""
     return sized_puts(KEYS[size], VALUE_BYTES), random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: the knees of all stores for PUT and GET, then two stores profiled at one rate and compared."""
+    """Return the blocks for the parameters `asked`: the knees of all stores, then two stores profiled and compared."""
     size, connections = str(asked["size"]), int(asked["connections"])
     plan = plan_for(asked, LADDERS)
     chosen, planned = settings(str(asked["stores"]), size), list[Block]()

@@ -45,14 +45,14 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change to the store that the authors proposed, as switches.toml describes it."""
 
     title: str
-    what: str
-    workload: str
+    what: str  # what its levels are, in words
+    workload: str  # a key of SENT
     gain: str  # the quantity that it should improve
     levels: dict[str, dict[str, str]]  # flags by label; the first is the baseline
     questions: tuple[str, ...] = ()
 
     def block(self, name: str, size: str, connections: int) -> Interleaved:
-        """Return a comparison of the switch's levels: in slices of time for throughput, else request by request."""
+        """Return a comparison of the levels of switch `name`, for throughput by slices of time, else by request."""
         settings = tuple(old_lsm(f"{name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]
@@ -78,7 +78,7 @@ ALL_ON = {WAL: "buffered", COMPACTION: "size-tiered", BLOOM: "10", CACHE: str(32
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: every switch, the shared response that breaks clients, and all switches on against none."""
+    """Return the blocks for the parameters `asked`: every switch, the shared response, all switches against none."""
     size, connections, given = str(asked["size"]), int(asked["connections"]), listed(asked["switches"])
     names = FITTING[size] if FIT in given else given
     length_s = max(1.0, COMPARED[size].duration_s / 2)

@@ -19,7 +19,7 @@ MOST_ANSWERS = 3
 
 
 def experiments(roots: Sequence[Path] = (RUNS, REFERENCE)) -> Table:
-    """Return the experiments as a table: a link to each notebook, and the answers of its longest complete run."""
+    """Return a table of the experiments: a link to the notebook, and the answers of the longest run below `roots`."""
     rows = open_history(roots).query(_COMPLETE)
     last: dict[str, tuple[str, str]] = {}
     for row in rows.itertuples():

@@ -43,7 +43,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 
 
 def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """Return an experiment's questions with the functions that answer them, in the order of `answering`."""
+    """Return an experiment's questions with the functions that answer them. `answering`: the functions by key."""
     rows = criteria()[number]
     return tuple(Asked(msgspec.structs.replace(rows[key], key=key), answer) for key, answer in answering.items())
 
@@ -58,7 +58,7 @@ class TableRow(msgspec.Struct, frozen=True):
     question: str
     criterion: Criterion
     verdict: str
-    effect: str
+    effect: str  # the measured effect, in words; may be empty
 
     @property
     def answered(self) -> bool:

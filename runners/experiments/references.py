@@ -26,7 +26,7 @@ from runners.toolchain.tools import shown
 
 
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
-    """Return the conclusion of a run, from its folder and the published outputs that it is compared with."""
+    """Return a run's answers to `questions`, from its folder and the published outputs that it is compared with."""
     run = read_run(folder)
     return conclude(run, outputs_of(run.manifest), questions)
 
@@ -55,7 +55,7 @@ def write_report(folder: RunFolder, with_html: bool = True) -> Conclusion:
 
 
 def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
-    """Archive a run and its report in data/reference.
+    """Archive a run and its report below `root`, by default in data/reference.
 
     Raises StoreError if the run is not complete, or if it measured other servers than the lab's.
     """
@@ -85,7 +85,7 @@ BEGIN, END = "<!-- findings: written by `lab keep` -->", "<!-- end of findings -
 
 
 def readme_findings(root: Path = REFERENCE) -> str:
-    """Return README.md's part on reference results: of every experiment one question, its answer, and a figure."""
+    """Return README.md's part on the results below `root`: of every experiment a question, its answer, and a figure."""
     return "\n\n".join(line for number, plan in EXPERIMENTS.items() if (line := _finding(number, plan, root)))
 
 

@@ -29,7 +29,7 @@ def experiment(number: str) -> Experiment:
 
 
 def plan_of(name: str) -> Experiment:
-    """Return the command or experiment of this name. Raises PlanError, which lists experiments, if there is none."""
+    """Return the command or experiment of this name, for example load or 01. Raises PlanError if there is none."""
     return COMMANDS.get(name) or experiment(name)
 
 

@@ -42,7 +42,7 @@ _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host and fetch its run into `folder`. Raises LostHostError if the host does not respond."""
+    """Measure a job on a host and fetch its run into `folder`. If `halted` is set, it ends. Raises LostHostError."""
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
     outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))
@@ -53,7 +53,7 @@ def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threadi
 
 
 def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None:
-    """Unpack the run folder `name` and move it to `folder`, unless a complete run is there already."""
+    """Unpack the run folder `name` from a tar archive into `folder`, unless a complete run is there already."""
     partial = folder.with_name(f"{folder.name}.partial-{secrets.token_hex(3)}")
     try:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
@@ -69,8 +69,8 @@ def _unpack(packed: bytes, folder: Path, name: str, outcome: JobOutcome) -> None
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, bytes]:
-    """Measure a job on a worker, in a new process; return the outcome as JSON, and the run folder as a tar archive."""
+def _measure(job: bytes, variables: dict[str, str], lease: str) -> tuple[bytes, bytes]:
+    """Measure a job on a worker, in a new process. Return the outcome as JSON and the run folder as a tar archive."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lab-job-") as scratch:
         home = Path(scratch)
@@ -79,7 +79,7 @@ def _measure(job: bytes, known: dict[str, str], lease: str) -> tuple[bytes, byte
         with log.open("wb") as out:
             child = start(
                 [sys.executable, "-m", "runners.jobs", str(home)],
-                stdout=out, stderr=out, env={**os.environ, **known, "LAB_RUNS": str(home)},
+                stdout=out, stderr=out, env={**os.environ, **variables, "LAB_RUNS": str(home)},
             )  # fmt: skip
         try:
             while not child.wait_up_to(_LOOK_S):

@@ -93,7 +93,7 @@ def merged_report(reports: Sequence[Mapping[str, Any]], start_unix_us: int) -> d
         **{name: sum(report[name] for report in reports) for name in ("threads", "connections", "requests_dropped")},
         **_counts(reports),
         "intervals": _intervals(reports),
-        "generator": _generator(reports),
+        "generator": _merged_generator(reports),
         "interrupted": any(report["interrupted"] for report in reports),
         "failure": next((report["failure"] for report in reports if report["failure"]), None),
     }
@@ -115,15 +115,14 @@ def _counts(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **{name: None if None in several else sum(several) for name, several in rates.items()},
         **counts,
-        "failures": _failures(reports),
+        "failures": _merged_failures(reports),
         "shortfall": "; ".join(dict.fromkeys(filter(None, (report.get("shortfall") for report in reports)))) or None,
         **{name: sum(report.get(name, 0) for report in reports) for name in ("connects", "reconnects", "closed_idle")},
         **{name: _worst(report.get(name) for report in reports) for name in _WAITS},
     }
 
 
-def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one failure per cause: the first of all generators, with the count over all generators."""
+def _merged_failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     causes: dict[str, dict[str, Any]] = {}
     for failure in (failure for report in reports for failure in report.get("failures", ())):
         known = causes.get(failure["cause"])
@@ -133,7 +132,7 @@ def _failures(reports: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst(times: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Merge summaries of times: counts are added, of percentiles the largest is taken. Return None if all are None."""
+    """Return the merged summaries of times: of counts the sum, of percentiles the largest; None if all are None."""
     known = [summary for summary in times if summary]
     if not known:
         return None
@@ -157,8 +156,7 @@ def _intervals(reports: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return one report on the generators themselves: CPU time summed, lag and verdict of the worst generator."""
+def _merged_generator(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     own = [report["generator"] for report in reports]
     worst = min(own, key=lambda about: (about["kept_up"], about["kept_up_to"] or 0.0, -about["lag_us"]["p99"]))
     several = f"of {len(own)} generators the worst " if len(own) > 1 else ""

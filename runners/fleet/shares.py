@@ -62,7 +62,7 @@ class Order:
     """The load that one `generator` is to send. Scripts travel as text, since a path means nothing on another host."""
 
     spec: LoadSpec
-    scripts: dict[Path, str]
+    scripts: dict[Path, str]  # the text by path
     generator: Generator
 
     @classmethod
@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's host, where the server's clock, telemetry and witness serve both."""
+    """A place for a generator on the server's own host. The server's clock, telemetry and stall log serve both."""
 
     name: str
 
@@ -104,12 +104,15 @@ class LocalSeat:
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted` is set. Raises as `send_share` does."""
+        """Send a share to its end, or until `halted` is set; return its result. Raises MeasureError if that fails."""
         return send_share(order, order.generator, self.name, halted.is_set, observed=False)
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load; if `observed`, record telemetry and stalls with it. Raises MeasureError on failure."""
+    """Send a share of a load to its end, or until `halted` returns true. Raises MeasureError if that fails.
+
+    `host`: the name of this host in the record. `observed`: whether telemetry and stalls are recorded too.
+    """
     if generator.version != order.generator.version:
         cause = f"its generator has version {generator.version}, not {order.generator.version} as the server's host"
         raise MeasureError(host, cause, "install one version of the lab on all hosts")
@@ -146,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Measure the round trip to each server as the time of a TCP handshake, which the server's kernel answers."""
+    """Measure the round trip to the server of each URL, as the time of a TCP handshake with the server's kernel."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -159,12 +162,12 @@ def round_trips(urls: Sequence[str]) -> NetworkRecord:
 
 
 def send_shared(
-    seats: Sequence[Seat],
+    seats: Sequence[Seat],  # the places of the generators
     generator: Generator,
     spec: LoadSpec,
     folder: StepFolder,
     *,
-    tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
+    tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,  # as for `run_load`
 ) -> LoadOutcome:
     """Send a load by all seats' generators, and merge their files; send a fill from here alone. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
@@ -173,7 +176,7 @@ def send_shared(
         raise MeasureError(generator.name, "it can't share a load with other generators", "use the lab's own")
     urls = [target.url for target in spec.targets] or [spec.url]
     looked = [seat.look(urls) for seat in seats]
-    shares = list(_shares(spec, len(seats)))
+    shares = list(_divided(spec, len(seats)))
     for lead_s in LEADS_S:
         clocks = [seat.clock() for seat in seats]
         began_ns = time.time_ns()
@@ -220,7 +223,7 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the function that sends loads: `run_load` for 0 generators, else one for so many, here or on a fleet."""
+    """Yield the function that sends loads by so many generators, here or on a fleet; for 0 it is `run_load`."""
     if not generators:
         yield run_load
         return
@@ -233,8 +236,7 @@ def sending(generators: int) -> Iterator[Sender]:
         yield partial(send_shared, fleet.seats(generators, os.environ.get(WORKER_VARIABLE, "")))
 
 
-def _shares(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
-    """Yield each generator's share of the load. Raises MeasureError if the connections can't be divided evenly."""
+def _divided(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
     if spec.connections % seats:
         cause = f"{spec.connections} connections can't be dealt out evenly to {seats} generators"
         raise MeasureError("the load", cause, f"give a multiple, such as {math.ceil(spec.connections / seats) * seats}")
@@ -292,7 +294,7 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """Return for how many ms a host's cores stalled in the window, summed over cores; None without a witness's log."""
+    """Return how long (ms) a host's cores stalled in the window, summed over cores; None without a log of stalls."""
     from runners.readers.activity import read_stall_log  # not imported above, as `merge`
 
     with suppress(ReadError):
@@ -328,7 +330,7 @@ def estimated(exchanges: Sequence[Exchange]) -> ClockRecord:
 
 
 def stepped_us(before: ClockRecord, after: ClockRecord, between_s: float) -> float:
-    """Return by how much (us) a clock was set between two estimates; 0 if drift and uncertainty explain the change."""
+    """Return by how much (us) a clock was set between two records; 0 if drift and uncertainty explain the change."""
     moved_us = after.offset_us - before.offset_us
     explained_us = before.uncertainty_us + after.uncertainty_us + between_s * DRIFT * 1e6
     return moved_us if abs(moved_us) > explained_us else 0.0

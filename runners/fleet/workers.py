@@ -101,7 +101,6 @@ class Fleet:
     _stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Fleet:
-        """Add the lab's handlers to the workers."""
         self.client.register_plugin(LabPlugin())
         return self
 
@@ -109,7 +108,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """Return the hosts that are present and have a slot for a role, sorted by name."""
+        """Return the present hosts that have a slot for a role, SERVER or GENERATOR, sorted by name."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -131,7 +130,7 @@ class Fleet:
         return list(self._response(host, ask(), ASK_S * (1 + shares.EXCHANGES / 8)))
 
     def renew(self, host: Host, lease: str, seconds: float = LEASE_S) -> None:
-        """Renew a lease for `seconds`; with 0 the lease ends. Raises LostHostError if the host does not respond."""
+        """Renew the lease of this name for `seconds` (0: end it). Raises LostHostError if the host does not respond."""
         self._response(host, self.client.rpc(host.address).lab_lease(lease=lease, seconds=seconds))
 
     def _response(self, host: Host, request: Any, within_s: float = ASK_S) -> Any:
@@ -219,12 +218,10 @@ def _is_loopback(address: str | None) -> bool:
 
 
 def _look(urls: Sequence[str], _lease: str) -> NetworkRecord:
-    """Measure round trips to the servers; this runs on a worker."""
     return shares.round_trips(urls)
 
 
 def _send(order: shares.Order, host: str, lease: str) -> shares.Part:
-    """Send a share of a load; this runs on a worker."""
     tool, began = truepace_tool(TRUEPACE), time.monotonic()
     generator = Truepace(tool.path, tool.version)
     return shares.send_share(order, generator, host, lambda: lease_over(lease, began), observed=True)
@@ -263,7 +260,7 @@ def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | N
     """Start by SSH a scheduler on the first host and a worker on every host. Raises PlanError if that fails.
 
     They listen on their host's address alone, and end with the SSH connection. The lab and the TLS files must be at the
-    same paths on all hosts.
+    same paths on all hosts. `connect`: options of asyncssh.
     """
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)

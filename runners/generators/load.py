@@ -76,7 +76,7 @@ class Generator(ABC):
 
     @abstractmethod
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        """Return the command that sends a load. Raises MeasureError if this generator can't send it."""
+        """Return the command that sends a load, with output in `folder`. Raises MeasureError if it can't send it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _as_wrk(path: Path, spec: LoadSpec, seconds: int, *flags: str) -> list[str]:
 
 
 def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
-    """Raise MeasureError for a load that only truepace can send; `more`: further (condition, cause) to refuse."""
+    """Raise MeasureError for a load that only truepace can send. `more`: pairs of a condition to refuse and a cause."""
     for refused, cause in (
         (bool(spec.targets), "it can't share one schedule over several targets"),
         (bool(spec.parts_rps), "it can't change its rate within a load"),
@@ -265,7 +265,7 @@ class Reference(Generator):
 
 
 def generators(shop: Workshop) -> dict[str, Generator]:
-    """Return the generators among the tools of a run, by name: the reference clients, truepace, then the others."""
+    """Return the generators among the tools in `shop`, by name: the reference clients, truepace, then the others."""
     ways: list[tuple[type[Generator], str, Tool | None]] = [
         *((Reference, name, shop.reference) for name in ("blocking", "epoll")),
         *((Truepace, "truepace", shop.truepace), (Wrk2, "wrk2", shop.wrk2), (Wrk, "wrk", shop.wrk)),

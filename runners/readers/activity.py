@@ -23,21 +23,23 @@ from runners.readers.run import frame
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` data frame from a file of JSON lines. Raises ReadError for a broken line but the last."""
+    """Return the `activity` data frame from a file of JSON lines, with times in seconds since `start_unix_us`.
+
+    With `elapsed_s`, only rows within so many seconds are returned. Raises ReadError for a broken line except the last.
+    """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
     return _within(table, table["length_s"], elapsed_s)
 
 
 def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float | None) -> pd.DataFrame:
-    """Return the rows whose span, `length_s` from `t_s` on, overlaps the window; all rows if `elapsed_s` is None."""
     if elapsed_s is not None:
         table = table[(table["t_s"] + length_s >= 0) & (table["t_s"] <= elapsed_s)]
     return table.reset_index(drop=True)
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return a JSON-lines file's samples, without a last line cut short. Raises ReadError for other broken lines."""
+    """Return the samples in a file of JSON lines. A broken last line is left out; any other raises ReadError."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -93,7 +95,10 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 
 
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `events` data frame of a flight recording, converted to JSON. Raises ReadError for any other file."""
+    """Return the `events` data frame of a flight recording in JSON, with times in seconds since `start_unix_us`.
+
+    With `elapsed_s`, only events within so many seconds are returned. Raises ReadError for any other file.
+    """
     text = text_of(path)
     try:
         rows = [_row(event, start_unix_us) for event in json.loads(text)["events"] if event["type"] in KINDS]
@@ -123,6 +128,7 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `pauses` data frame: the garbage collections and safepoints in a JVM log.
 
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only pauses within so many seconds are returned.
     Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
     """
     lines = text_of(path).splitlines()
@@ -152,7 +158,8 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `telemetry` data frame: a row for each pair of consecutive samples, at the time of the second one.
 
-    A last line that was cut short is left out. Raises ReadError for any other broken line.
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows within so many seconds are returned. A last
+    line that was cut short is left out. Raises ReadError for any other broken line.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
     after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)
@@ -177,7 +184,7 @@ _CORE = re.compile(r"#core (\d+) cpu_ns=(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class StallLog:
-    """The log of the stall witness: the late wake-ups of its threads, of which it has one per core."""
+    """The log of the stall witness, a program with a thread on each core: how late its threads woke up."""
 
     moments: tuple[tuple[int, int], tuple[int, int]]  # CLOCK_MONOTONIC and wall clock (ns), at the begin and the end
     used_ns: dict[int, int]  # the CPU time that the witness used, by core
@@ -186,7 +193,7 @@ class StallLog:
     late_ns: npt.NDArray[np.int64]  # by how much each wake-up was late
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` data frame. Its times are by the wall clock, whose drift is taken to be constant."""
+        """Return the `stalls` data frame; parameters as for `read_activity`. A clock's drift is taken as steady."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
         since_ns = self.woke_ns - self.late_ns - begin_ns

@@ -27,7 +27,7 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return the factor by which to multiply a variance so that a normal 95 % interval is as wide as Student's t."""
+    """Return a variance's factor that makes a normal 95 % interval as wide as Student's t. `degrees`: of freedom."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 

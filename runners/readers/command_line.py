@@ -86,7 +86,7 @@ def _whole(text: str) -> int | None:
 
 
 def _flag(word: str) -> tuple[str | None, str | None]:
-    """Return the flag at a word's start, in short form if known, and its value if that is in the word; else None."""
+    """Return (flag in short form, value) of a word such as `-R100` or `--rate=100`; None for what is missing."""
     if word.startswith("--"):
         name, _, value = word[2:].partition("=")
         return _LONG.get(name, name), value if "=" in word else None

@@ -18,7 +18,7 @@ RESPONSE, SERVICE = "response", "service"
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> "pd.DataFrame":
-    """Return rows as the data frame `name` of frames.toml. Only here is pandas imported, which takes long."""
+    """Return rows (values by column) as the data frame `name` of frames.toml. Only here is pandas imported."""
     from runners.readers import run
 
     return run.frame(name, rows)
@@ -39,7 +39,7 @@ class SpectrumRow:
 
     value_ms: float
     percentile: float
-    total_count: int
+    total_count: int  # samples at or below the value
     inverse: float | None
 
 
@@ -47,12 +47,12 @@ class SpectrumRow:
 class Latencies:
     """A latency distribution as printed: percentiles, detailed spectrum, and the figures below the spectrum."""
 
-    label: str | None = None
+    label: str | None = None  # from the heading, for example Recorded Latency
     rows: tuple[tuple[float, float], ...] = ()  # pairs of a percentile (0..1) and a latency (us)
     spectrum: tuple[SpectrumRow, ...] = ()
     max_ms: float | None = None  # from `#[Max = …]`, like the next two
     total_count: int | None = None
-    buckets: int | None = None
+    buckets: int | None = None  # of the histogram
 
     def __bool__(self) -> bool:
         return bool(self.rows) or self.count is not None
@@ -65,7 +65,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1) from `rows`, else from the spectrum's next row, else None."""
+        """Return the latency (us) at a percentile (0..1): from `rows`, else the next row of `spectrum`, else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -128,7 +128,7 @@ class ConsoleReport:
 
     @property
     def max_us(self) -> float | None:
-        """The largest latency (us): from the 100 % row, else the spectrum's last row, else the table Thread Stats."""
+        """The largest latency (us): in the 100 % row, else in the spectrum, else in the table Thread Stats, or None."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 

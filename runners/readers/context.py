@@ -72,7 +72,8 @@ def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Return the offered rate in a file's name (`get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`), else None.
 
-    A number without a unit counts only if it is round, stands alone, is not the port in `url`, and is `plausible`.
+    `achieved_rps` and `url` are those of the output: the rate must be `plausible`. A number without a unit counts only
+    if it is round, stands alone and is not the port, and if the achieved rate is known.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):
@@ -94,12 +95,12 @@ def plausible(rate_rps: float, achieved_rps: float | None) -> bool:
 
 def stated(
     above: Sequence[Line],
-    columns: int,
-    duration_s: float | None,
-    achieved_rps: float | None = None,
-    trail: Sequence[str] = (),
+    columns: int,  # the number of the output's columns
+    duration_s: float | None,  # the output's, if it is known
+    achieved_rps: float | None = None,  # the output's
+    trail: Sequence[str] = (),  # the headings that the output stands under
 ) -> Stated | None:
-    """Return the offered rates, one for each column, that lines above an output state; None if none is plausible.
+    """Return the offered rate of each column of an output, as the lines above it state them; None if none is plausible.
 
     Commands are searched first, then the last heading, short lines, long lines, and the headings `trail`. In a script's
     call with two numbers, the first must be the output's duration in seconds; the second is then the rate.
@@ -145,7 +146,7 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return the lists of numbers next to a unit of rate, in order, as pairs: the list; the list with its unit."""
+    """Return pairs of the numbers next to a unit of rate in a text: the list of numbers; the list with its unit."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

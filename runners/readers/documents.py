@@ -92,7 +92,7 @@ def read_document(path: Path) -> Document:
 
 
 def plain_lines(lines: Iterable[str], cell: int | None = None) -> Iterator[Line]:
-    """Yield lines without HTML tags. If a tag such as `<br>` splits a line, all parts of the line have its number."""
+    """Yield lines without HTML tags, with their numbers. If a `<br>` splits a line, its parts have the same number."""
     for number, text in enumerate(lines, start=1):
         if "<" in text:
             text = _HTML_BREAK.sub("\n", _HTML_CELL.sub(" | ", text))
@@ -121,7 +121,7 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the text of a cell's source, then of the cell's outputs; HTML only if an output has no plain text."""
+    """Yield the text of a notebook's cell, then that of its outputs; HTML only if an output has no plain text."""
     outputs = cell.get("outputs")
     values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():

@@ -71,8 +71,8 @@ def run_of(
     stdev_us: float | None = None,
     max_us: float | None = None,
     offered_rps: float | None = None,
-    samples: int | None = None,
-    **fields: Any,
+    samples: int | None = None,  # how many latencies the percentiles are of
+    **fields: Any,  # other fields of ConsoleReport
 ) -> ConsoleReport:
     """Return a report; `rows`: latency (us) by level (0..1). A missing rate or duration is computed from the other."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")

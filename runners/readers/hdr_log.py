@@ -73,7 +73,7 @@ class HdrLog:
         return tuple(dict.fromkeys(interval.kind for interval in self.intervals if interval.kind != CENSORED))
 
     def merged(self, kind: str) -> Samples:
-        """Return one histogram of all samples of a kind of latency."""
+        """Return one histogram of all samples of a kind of latency, for example response."""
         return Samples.merge(interval.samples for interval in self.intervals if interval.kind == kind)
 
     def percentiles_frame(self) -> pd.DataFrame:
@@ -188,22 +188,19 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a log's line, else None. `units_in_us`: number of the values' units in a microsecond."""
+    """Return the interval in a log's line; None if there is none. `units_in_us`: how many of its units make 1 us."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None
 
 
-def _offset(first: float, start: float | None, base: float | None) -> float:
-    """Return the seconds to subtract from time stamps so that they begin at 0, as Java's HistogramLogReader does.
-
-    `first` is the first time stamp; `start` and `base` are the log's StartTime and BaseTime, if given.
-    """
-    if start is None:
-        return first
-    if base is not None:
-        return start - base
-    return 0.0 if first < start - _A_YEAR_S else start
+def _offset(first_stamp: float, start_time: float | None, base_time: float | None) -> float:
+    """Return the seconds to subtract from time stamps so that they begin at 0, as Java's HistogramLogReader does."""
+    if start_time is None:
+        return first_stamp
+    if base_time is not None:
+        return start_time - base_time
+    return 0.0 if first_stamp < start_time - _A_YEAR_S else start_time
 
 
 def _decode(payload: str, units_in_us: float) -> Samples | None:
@@ -246,7 +243,7 @@ _NONE = Samples(np.zeros(1), np.zeros(1, np.int64))
 
 
 def _coarse(values_us: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the middle (us) of each value's bin. Bins are log-linear and consist of whole HdrHistogram buckets."""
+    """Return the middle (us) of every value's bin. Bins are log-linear and consist of whole HdrHistogram buckets."""
     ns = np.rint(values_us * _NS_IN_US).astype(np.int64)
     shift = np.maximum(np.frexp(ns | 1)[1] - (_BITS + 1), 0)
     lowest, width = (ns >> shift) << shift, np.int64(1) << shift

@@ -105,10 +105,11 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return other runs' p50 (us) of the sentinel, the small fixed load at the start of a run, in order of their start.
+    """Return the p50 (us) of the sentinels of other runs, in order of their start.
 
-    These are the latest runs in the same folder and the reference runs. They must be of the same class of machine, and
-    their sentinel of the same kind (on the lab's server or not).
+    A sentinel is the small fixed load at the start of a run. The other runs are the latest ones in the same folder and
+    the reference runs, if they are of the same class of machine with a sentinel of the same kind (on the lab's server
+    or not).
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -125,14 +126,14 @@ def sentinel_history(folder: RunFolder) -> list[float]:
 
 
 def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
-    """Return a run's class of machine, whether its sentinel loads the lab's server, and the sentinel's generator."""
+    """Return (class of machine, whether the sentinel loads the lab's own server, the sentinel's generator) of a run."""
     generator = (manifest.get("sentinel") or {}).get("generator") or (manifest.get("parameters") or {}).get("generator")
     ours = "server_sources" in (manifest.get("tools") or {})
     return machine_class(manifest.get("machine") or {}), ours, generator or "truepace"
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return a machine's class: processor, cores, memory, virtual or not. Figures are compared only within a class."""
+    """Return a machine's class by its facts: `EPYC, 4 cores, 16 GiB, virtual`. Figures are compared only within one."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"

@@ -52,9 +52,9 @@ def _list(value: object) -> list[Json]:
 
 
 def _counts(content: Json, path: str) -> dict[str, int]:
-    """Return the counts at a path of a JSON object, by name; a single number has the name ''.
+    """Return, by name, the counts at a path of a JSON object; a single number has the name ''.
 
-    A path that ends in `prefix*` selects the names that begin so, and they lose the prefix.
+    A path that ends in `prefix*` stands for the names that begin so; the prefix is removed from them.
     """
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
@@ -67,9 +67,9 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name the figures at the paths that `texts` lists (see JsonSummary); None if a first term is missing.
+    """Return, by name, the figures that `texts` describes (see JsonSummary); None for one whose first term is missing.
 
-    `unit` returns the scale of a figure's terms for which `texts` has no scale.
+    `unit` takes a figure's name. It returns the scale of the terms for which `texts` has no scale.
     """
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):
@@ -90,7 +90,7 @@ def _percentiles(content: Json, summary: JsonSummary) -> dict[float, float]:
 
 
 def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in a tool's JSON object, if the object gives percentiles or a number of requests."""
+    """Yield the output in a tool's JSON object, by the paths in `summary`, if it has percentiles or counts requests."""
     values = _figures(content, summary.figures, lambda name: summary.unit_us if name.endswith("_us") else 1.0)
     rows, statuses = _percentiles(content, summary), _counts(content, summary.statuses)
     lost = sum(known for why, known in _counts(content, summary.lost).items() if why != _IN_FLIGHT)
@@ -137,7 +137,6 @@ def _truepace(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in the file of k6's `--summary-export` or in the data of k6's handleSummary."""
     metrics = {name: part(metric, "values") or metric for name, metric in part(content, "metrics").items()}
     started, dropped = (count(at(metrics, f"{name}/count")) for name in ("iterations", "dropped_iterations"))
     for run in _read("k6", TOOLS["k6"].json[0], metrics) if part(metrics, "http_req_duration") else ():
@@ -177,7 +176,6 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
 
 
 def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
-    """Yield the outputs in k6's `--out json`. It has one sample per line, like k6's `--out csv`."""
     points = ((line.get("metric"), part(line, "data")) for line in lines)
     return K6.read(
         {**part(point, "tags"), "metric_name": metric, "metric_value": point.get("value")} for metric, point in points
@@ -188,12 +186,12 @@ def _k6_points(lines: Iterable[Json]) -> Iterator[ConsoleReport]:
 _OBJECTS: tuple[tuple[tuple[str, ...], Callable[[Json], Iterator[ConsoleReport]]], ...] = (
     (("schema", "latency_us"), _truepace),
     *((row.keys, partial(_read, name, row)) for name, tool in TOOLS.items() for row in tool.json if name != "k6"),
-    (("metrics",), _k6),  # which oha has too
+    (("metrics",), _k6),  # of `--summary-export` or handleSummary; oha has this key too
     (("results", "options"), _nighthawk),
     (("stats", "contents"), lambda content: _read("Gatling", TOOLS["Gatling"].json[0], part(content, "stats"))),
 )
 _BY_LINE: tuple[tuple[re.Pattern[str], Callable[[Iterable[Json]], Iterator[ConsoleReport]]], ...] = (
-    (re.compile(r'^\{"metric":\s?"|^\{"(?:type|data)":.{0,600}"metric":'), _k6_points),
+    (re.compile(r'^\{"metric":\s?"|^\{"(?:type|data)":.{0,600}"metric":'), _k6_points),  # of `--out json`
     (re.compile(r'^\{"attack":.{0,80}"seq":'), SampleTable("vegeta", "latency", 1e-3, "code").read),
 )
 _JSON_MARK = re.compile(

@@ -26,16 +26,16 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 class Entry(msgspec.Struct, frozen=True):
     """What is known of a file of outputs, from its step's record or from index.toml, which explains the fields."""
 
-    report: str = ""
+    report: str = ""  # the name of the report that published it
     command: str = ""
-    call: str = ""
+    call: str = ""  # of a script: seconds, then rate
     tool: str | None = None
     threads: int | None = None
     connections: int | None = None
     duration_s: int | float | None = None
     rates_rps: tuple[float, ...] = ()
-    ran_at_rps: float | None = None
-    treatment: str | None = None
+    ran_at_rps: float | None = None  # if it is not the rate that was published
+    treatment: str | None = None  # the setting of the lab that is like the server of the output
     note: str = ""
     title: str = ""
     machine: str = "not stated"

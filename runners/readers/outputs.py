@@ -51,7 +51,7 @@ def outputs_of(document: Document) -> FileOutputs:
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))
     if content is not None:
-        return FileOutputs(document.path, tuple(_of_a_file(document.path, content)), document.problems)
+        return FileOutputs(document.path, tuple(_of_tool_file(document.path, content)), document.problems)
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []
@@ -98,8 +98,7 @@ def _outputs(
         end = max(end, last + 1)
 
 
-def _of_a_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
-    """Yield the outputs in a file that a load tool wrote for other programs; such a file has no text around outputs."""
+def _of_tool_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
     for index, report in enumerate(reports):
         placed = replace(report, column=index, columns=len(reports))
         yield Output(path, 1, placed, stated=_stated(path, (), report, ()), missing=missing(report, is_file=True))
@@ -149,7 +148,7 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
 
 
 def _command_above(report: ConsoleReport, above: Sequence[Line]) -> CommandLine | None:
-    """Return the nearest command above an output, if it has the output's threads and connections, else None.
+    """Return the nearest command above an output; None if its threads or connections are not the output's.
 
     Above a table of several columns any command counts. If a heading is in between, the command must be wrk's, without
     a rate and with the output's duration.

@@ -26,8 +26,6 @@ _RUSSIAN_UNIT = re.compile(r"(?:мкс|мс|сек|с|min)$")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of a percentile table."""
-
     line: Line
     name: str  # the percentile as printed
     level: float  # the percentile, 0..1
@@ -67,7 +65,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of a table from line `start` on, while levels ascend; empty if no table begins there."""
+    """Return the rows of the table that begins at line `start`, while levels ascend; empty if none begins there."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text
@@ -81,6 +79,5 @@ def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
 
 
 def _time_us(text: str) -> float | None:
-    """Return the microseconds of a duration such as `1.4ms`, `1,4 ms` or `1,4 мс`; None for other text."""
     bare = re.sub(r"\s", "", text).replace(",", ".")
     return units.time_us(_RUSSIAN_UNIT.sub(lambda match: _RUSSIAN[match[0]], bare))

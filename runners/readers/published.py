@@ -34,13 +34,13 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the names of a report's outputs in files whose name contains `part`; `name@rate` if a file has several."""
+    """Return the names of a report's outputs in files with `part` in their name; `file@rate` if a file has several."""
     outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 
 
 def published(name: str) -> ConsoleReport:
-    """Return the only output of this name. If it prints no command, the command is the index's.
+    """Return the only output of a file such as `report-1/put`. If it prints no command, the command is the index's.
 
     Raises ReadError if there is none or several.
     """
@@ -57,7 +57,7 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate) of outputs with a known rate; `treatment` selects the outputs of one treatment."""
+    """Return (name, offered rate) of outputs with a known rate; `treatment`: only outputs of this server setting."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))

@@ -115,7 +115,6 @@ def archived_content(step: Step) -> Content:
 
 
 def _three_digits(times_us: "pd.Series[float]") -> "pd.Series[float]":
-    """Return times rounded to three significant digits; zero and NaN stay."""
     known = times_us.where(times_us > 0)
     unit = 10.0 ** (np.floor(np.log10(known)) - 2)
     # rounded again: the product may differ from the nearest decimal number in the last bit
@@ -126,7 +125,7 @@ _TENTHS, _TOGETHER = 10, 2  # tenths in a second, and in a tenth parts whose req
 
 
 def together(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return requests sorted by start and server; requests in the same twentieth of a second get its first start.
+    """Return requests sorted by start and server; all requests in a twentieth of a second get the start of the first.
 
     The last request keeps its own start, and so does a request that started and ended in different tenths of a second:
     the analysis needs the length of the log, and the tenth in which a response came.
@@ -143,7 +142,6 @@ def together(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_counts(intervals: pd.DataFrame, reported: pd.DataFrame) -> pd.DataFrame:
-    """Return `intervals` with the errors and completed requests in `reported` for its seconds and kinds, or NaN."""
     # without pandas' join, which would take ten milliseconds for these few rows
     columns = ("t_s", "kind", "errors", "completed")
     counted = {(t_s, kind): counts for t_s, kind, *counts in zip(*(reported[name] for name in columns), strict=True)}
@@ -225,7 +223,6 @@ class _Reader:
         return frames | ({"successions": successions(frames["requests"])} if "requests" in frames else {})
 
     def _rate_steps(self, path: Path, start_us: int, elapsed_s: float | None) -> pd.DataFrame:
-        """Return the `rate_steps` data frame of a rate sweep, from the logs of requests and of the stall witness."""
         assert self.record.sweep is not None, "only such a load is asked"
         watched = self.folder.stalls
         stalls = read_stall_log(watched).frame(start_us, elapsed_s) if watched.exists() else frame("stalls")
@@ -272,7 +269,7 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Return start (us since 1970) and length (s) of the recorded window; without load.json, of the whole load."""
+        """Return (start in us since 1970, seconds) of the recorded window; without load.json, of the whole load."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
         elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan

@@ -83,7 +83,7 @@ def _blocks(path: Path) -> tuple[dict[str, Any], Any]:
 
 
 def merged_requests(paths: Sequence[Path], start_unix_us: int) -> bytes:
-    """Return one log as bytes, with the requests of several generators, whose windows all began at `start_unix_us`.
+    """Return one log as bytes, with the requests of all logs in `paths`, whose windows all began at `start_unix_us`.
 
     Tags, numbers that stand for operations, are renumbered. Raises ReadError as `read_requests_log` does.
     """
@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the index of each intended start's block of time, and the number of blocks, which is 0 for a short log."""
+    """Return the block of time (from 0) of each start in `at_s`, and the number of blocks: none for a short log."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -161,8 +161,8 @@ _REFUSED = 400  # the lowest HTTP status that counts as an error
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
     """Return the `rate_steps` data frame: a row for each rate of a sweep, which changes its rate on a running server.
 
-    `requests` is that of RequestsLog. The rests between rates are left out. A request without a response has an
-    infinite response time.
+    `requests` is that of RequestsLog, `stalls` that of the stall witness. The rests between rates are left out. A
+    request without a response has an infinite response time.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -199,7 +199,6 @@ def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep)
 
 
 def _in_time(at_s: Any, response_us: Any, end_s: float) -> float:
-    """Return the share of requests whose response came by `end_s`, the end of their rate step, or GRACE_S later."""
     return float((at_s + response_us / 1e6 <= end_s + GRACE_S).mean())
 
 

@@ -39,7 +39,7 @@ class Step:
 
     @property
     def subject(self) -> str:
-        """The measured server's name in reports: the name of its treatment, else of its engine."""
+        """The measured server's name in reports, for example lsm: the name of its setting, else of its engine."""
         return self.record.treatment or self.record.engine
 
     @property
@@ -93,12 +93,12 @@ class Run:
     def find(
         self,
         *,
-        kind: str = "load",
-        subject: str | None = None,
-        workload: str | None = None,
-        profiled: bool | None = None,
+        kind: str = "load",  # the step's role, for example fill
+        subject: str | None = None,  # the server's name in reports
+        workload: str | None = None,  # for example put
+        profiled: bool | None = None,  # whether a profiler ran
     ) -> list[Step]:
-        """Return the steps that meet every given condition; without `kind`, only steps of kind `load`."""
+        """Return the steps of a kind that meet all other conditions; None: any value."""
         return [
             step
             for step in self.steps
@@ -132,9 +132,8 @@ def _typed(name: str, rows: list[Mapping[str, Any]]) -> pd.DataFrame:
     })  # fmt: skip
 
 
-@functools.cache
+@functools.cache  # most steps lack most frames, and typing columns takes time
 def _empty(name: str) -> pd.DataFrame:
-    """Return a data frame without rows. It is cached: most steps lack most frames, and typing columns takes time."""
     return _typed(name, [])
 
 

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Return the 1-based ranks whose samples bound the true percentile (0..1); None on a side with too few samples.
+    """Return the 1-based ranks, of `count`, that bound the true percentile (0..1); None on a side with too few samples.
 
     The number of samples below the true percentile has a binomial distribution (H. A. David and H. N. Nagaraja, *Order
     Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.
@@ -78,7 +78,7 @@ class Samples:
         return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
-        """Return the `percentiles` data frame (see frames.toml) of one kind of latency.
+        """Return the `percentiles` data frame (see frames.toml) of these latencies; `kind`: for example response.
 
         `waiting`: the times that requests without a response had waited. They count as samples, but are only lower
         bounds (right-censored). A percentile that would be higher if they were infinite is marked `at_least`.
@@ -98,7 +98,7 @@ class Samples:
         return frame("percentiles", rows)
 
     def spectrum(self, kind: str) -> pd.DataFrame:
-        """Return the `spectrum` data frame of one kind of latency, with the levels of HdrHistogram's iterator."""
+        """Return the `spectrum` data frame of latencies of one `kind`, with the levels of HdrHistogram's iterator."""
         rows: list[dict[str, object]] = []
         level, below = 0.0, 0
         while below < self.total:

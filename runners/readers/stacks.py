@@ -55,7 +55,6 @@ class Classifier:
     _known: dict[tuple[str, bool], str | None] = field(default_factory=dict)
 
     def _category(self, name: str, anywhere: bool) -> str | None:
-        """Return a frame's category by the rules with this value of `anywhere`; None if none of them matches."""
         key = (name, anywhere)
         if key not in self._known:
             rules, plain_name = (rule for rule in self.rules if rule.anywhere == anywhere), plain(name)
@@ -63,7 +62,10 @@ class Classifier:
         return self._known[key]
 
     def stack(self, frames: Sequence[str]) -> str:
-        """Return a stack's category: of its first frame with an `anywhere` rule, else of its last with another rule."""
+        """Return a stack's category; `frames` begin with the root.
+
+        It is that of the first frame with an `anywhere` rule, else of the last frame with another rule, else OTHER.
+        """
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
         return next(by_job, None) or next(by_frame, OTHER)
@@ -92,7 +94,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` data frame of a file of collapsed stacks. Raises ReadError if a line but the last is bad."""
+    """Return the `stacks` data frame of collapsed stacks of `event`. Raises ReadError if a line but the last is bad."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -129,9 +131,10 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` data frame: by event, each category's share of the stacks, 0 for one without samples.
+    """Return the `shares` data frame: for each event (such as cpu), the share of the stacks that each category has.
 
     `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.
+    `rules`: the lab's own by default.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -141,7 +144,10 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` data frame: by event, the share of stacks that contain a frame, and that have it on top."""
+    """Return the `frames` data frame: by event, the share of stacks that contain a frame, and that have it on top.
+
+    `recorded` and `timed` are as for `shares_frame`.
+    """
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
     at_leaf = stacks["count"].groupby([stacks["event"], leaves]).sum().to_dict()
     events = list(stacks["event"].unique())
@@ -195,7 +201,10 @@ _EVENT = re.compile(r"E (\w+) (\d+) (\d+) (\d+) (\d+)$")
 
 
 def read_timed_stacks(path: Path, start_unix_us: int) -> pd.DataFrame:
-    """Return the `samples` data frame of a file of timed stacks. Raises ReadError if a line but the last is bad."""
+    """Return the `samples` data frame of a file of timed stacks, with times in seconds since `start_unix_us`.
+
+    Raises ReadError if a line other than the last is broken.
+    """
     lines = text_of(path, "convert the recording again").splitlines()
     stacks: dict[str, str] = {}
     samples, weights = Counter[tuple[str, int, str]](), Counter[tuple[str, int, str]]()
@@ -232,7 +241,7 @@ class Batches:
     samples: float  # the number of samples
 
     def by_name(self, names: Names) -> dict[str, Floats]:
-        """Return by name the weight per batch of the stacks that count for it; `names` returns a stack's names."""
+        """Return {name: weight in each batch}, summed over all stacks with the name; `names` gives a stack's names."""
         parts: dict[str, Floats] = {}
         for stack, weights in self.by_stack.items():
             for name in names(stack.split(";")):
@@ -240,9 +249,10 @@ class Batches:
         return parts
 
     def effective(self, part: Floats) -> float:
-        """Return the effective sample size for the share of `part`, its weight in each batch; it is at most `samples`.
+        """Return how many independent samples the estimate of a share is worth; it is at most `samples`.
 
-        The variance includes the covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
+        `part`: the weight in each batch of what has the share. The variance of the share includes the covariance of
+        neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
@@ -250,7 +260,7 @@ class Batches:
         return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of the share of `part`; it is at least as large as for independent samples."""
+        """Return the variance of a share, at least that of independent samples; `part`: see `effective`."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 
@@ -261,7 +271,7 @@ class Batches:
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
     """Return one event's batches from a `samples` data frame; None if it spans too little time or has no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
-    index, count = _batch_of(rows["t_s"].to_numpy(float))
+    index, count = _batches_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:
         return None
     weight = rows["samples" if event in UNIT_WEIGHT_EVENTS else "weight"].to_numpy(float)
@@ -272,19 +282,18 @@ def batches(samples: pd.DataFrame, event: str) -> Batches | None:
     return Batches(whole, by_stack, float(rows["samples"].sum())) if whole.sum() > 0 else None
 
 
-def _batch_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the index of each sample's batch, by its time (s), and the number of batches."""
+def _batches_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
     length = float(at_s.max(initial=0.0)) + 1e-9
     count = min(BATCHES, int(length / SHORTEST_S))
     return np.minimum((at_s / length * count).astype(np.int64), count - 1), count
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return a `samples` data frame summed to one row per event, stack and batch, without rows before the window."""
+    """Return a `samples` data frame summed to a row per event, stack and batch, without rows before the window."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):
-        batch, _ = _batch_of(rows["t_s"].to_numpy(float))
+        batch, _ = _batches_of(rows["t_s"].to_numpy(float))
         rows = rows.assign(t_s=rows.groupby(batch)["t_s"].transform("max"))
         parts.append(rows.groupby(["event", "stack", "t_s"], as_index=False)[["samples", "weight"]].sum())
     return pd.concat(parts, ignore_index=True)[list(samples.columns)] if parts else samples.iloc[:0]

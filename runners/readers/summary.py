@@ -46,7 +46,6 @@ def group_of(match: re.Match[str]) -> str:
 
 
 def _time_us(name: str, text: str) -> float | None:
-    """Return a time in microseconds. The figure's name ends in its unit (`_ms`, `_s`), or the text has the unit."""
     scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
     return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
@@ -66,7 +65,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Take a matched line's figures, and the `figures` that the match implies; `within`: in this section only."""
+        """Add a line's figures, and the `figures` that it implies; if `within` is given, only in this section."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)
@@ -101,7 +100,7 @@ class Summary:
             self.rows[level] = time_us
 
     def has(self, proof: str) -> bool:
-        """Return whether the summary has a figure that `proof` names (`rows`: percentiles); any if `proof` is empty."""
+        """Return whether the summary has one of the figures that `proof` names, or, if `proof` is empty, any figure."""
         known = {*self.figures, *(["rows"] if self.rows else [])}
         return not known.isdisjoint(proof.split()) if proof else bool(self.figures)
 
@@ -230,7 +229,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return ab's number of responses of another length if that means missing bodies; 0 if lengths only vary."""
+    """Return how many of ab's responses of another length lack their body; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

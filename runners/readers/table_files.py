@@ -68,7 +68,6 @@ AB = SampleTable("ab", "ttime", MS)  # `-g`: its clock has whole seconds, too co
 
 
 def _ab_percentiles(rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-    """Yield the output in a file that `ab -e` wrote: milliseconds by percentile, without the number of requests."""
     if known := percentiles(((row.get("Percentage served"), row.get("Time in ms")) for row in rows), MS):
         yield run_of("ab", known)
 

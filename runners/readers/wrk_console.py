@@ -41,8 +41,6 @@ _PATTERNS = {
 
 @dataclass(slots=True)
 class _Distribution:
-    """One latency distribution of an output, while its lines are read."""
-
     label: str | None = None
     rows: list[tuple[float, float]] = field(default_factory=list)
     spectrum: list[SpectrumRow] = field(default_factory=list)
@@ -57,8 +55,6 @@ class _Distribution:
 
 @dataclass(slots=True)
 class _Builder:
-    """One report while its lines are read."""
-
     first_line: int
     begun_by: str
     commands: tuple[CommandLine, ...]  # above the output; one of them printed it
@@ -85,7 +81,7 @@ class _Builder:
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output because this one already has that part or a later part."""
+        """Return whether a line begins another output, as this one already has that part (`name`) or a later one."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -109,7 +105,7 @@ class _Builder:
         self.last_line = line_number
 
     def waits_for(self, line: str) -> bool:
-        """Add an unknown line to `pending`; return False if there are so many that the output must have ended."""
+        """Add an unknown line to `pending`. Return False if there are so many that the output must have ended."""
         self.pending.append(line.strip())
         self.shapes.add(_NUMBERS.sub("", line.strip()))
         return len(self.shapes) <= DIAGNOSTIC_LINES and len(self.pending) <= MOST_PENDING
@@ -224,7 +220,6 @@ def clean(line: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return a line without Markdown's marks of list items, emphasis and code."""
     return _EMPHASIS.sub("", _ITEM.sub("", line))
 
 

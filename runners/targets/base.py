@@ -23,7 +23,7 @@ def log_tail(path: Path) -> str:
 
 
 def death_of(thing: str, child: Child, log: Path) -> ServerError:
-    """Return the error for a server whose process has ended, with its exit code and last log lines."""
+    """Return the error for `thing`, a server that has ended, with its exit code and the last lines of its log."""
     child.wait_up_to(EXIT_CODE_S)  # its guard may not have collected the exit code yet
     cause = f"died with exit code {child.poll()}; its last lines:\n{log_tail(log)}"
     return ServerError(thing, cause, "see its log for more, then launch it again")

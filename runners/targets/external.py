@@ -79,7 +79,7 @@ class RunningTarget:
         return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop the server and all that it started, unless it ran before. May be called twice."""
+        """Stop the server and all that it started, unless it ran before. Return the exit code. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
@@ -89,9 +89,9 @@ def launch(
     file: TargetFile,
     folder: Path,
     cpus: Sequence[int] | None = None,
-    name: str = "",
-    engine: str = EXTERNAL,
-    listen: str = LOOPBACK,
+    name: str = "",  # in reports; empty: the description's
+    engine: str = EXTERNAL,  # in the record
+    listen: str = LOOPBACK,  # the address that the server is to listen on
 ) -> RunningTarget:
     """Start a target on an empty data folder, or use one that runs already, and wait until it is ready.
 
@@ -108,7 +108,7 @@ def launch(
         own = cores_of(file) or cpus
         require_directory(file)
         require_free(file)
-        _empty(file)
+        _empty_data_folder(file)
         command = pinned(target.command, own)
         running.cpus = tuple(own) if own else None
         with running.log.open("wb") as log:
@@ -157,8 +157,7 @@ def _run_to_end(
         raise PlanError(where, cause, "correct what they name")
 
 
-def _empty(file: TargetFile) -> None:
-    """Empty the data folder. Raises PlanError if it is not in the target's directory, or contains the description."""
+def _empty_data_folder(file: TargetFile) -> None:
     if file.data is None:
         return
     data = file.data.resolve()

@@ -32,7 +32,7 @@ class TargetGroup:
 
     @property
     def log(self) -> Path:
-        return self._first.log
+        return self._dead_or_first.log
 
     def status(self) -> dict[str, Any]:
         """Return {}: a group has no status. Raises ServerError if a member is not the server that was started."""
@@ -47,18 +47,17 @@ class TargetGroup:
         return any(server.ended_within(timeout_s / len(self.members)) for server in self.members.values())
 
     def death(self) -> ServerError:
-        return self._first.death()
+        return self._dead_or_first.death()
 
     def exit_code(self) -> int | None:
-        return self._first.exit_code()
+        return self._dead_or_first.exit_code()
 
     def record(self) -> ServerRecord:
         left_out = (text for server in self.members.values() for text in server.record().left_out)
         return ServerRecord(left_out=tuple(dict.fromkeys(left_out)))
 
     @property
-    def _first(self) -> Target:
-        """The first server that has died; if all live, the first server."""
+    def _dead_or_first(self) -> Target:
         return min(self.members.values(), key=lambda server: server.alive())
 
 

@@ -47,8 +47,8 @@ class ServerSpec:
     java: Path
     class_path: Path
     engine: str
-    folder: Path
-    data: Path
+    folder: Path  # for logs and temporary files
+    data: Path  # the store's folder
     heap_mb: int = 128
     selectors: int = 0  # 0: the server's default
     port: int = 0
@@ -182,12 +182,12 @@ class RunningNodes(RunningServer):
         self.nodes = nodes
 
     def kill(self, place: int) -> None:
-        """Kill a node, as a crash would; its data stay."""
+        """Kill the node `place` (from 0), as a crash would; its data stay."""
         self.nodes[place].child.kill()
         shutil.rmtree(self.nodes[place].spec.temporary, ignore_errors=True)
 
     def start_again(self, place: int) -> None:
-        """Restart a node that has ended, but not the first, on its port and data. Raises ServerError if that fails."""
+        """Start the ended node `place` (not 0, the first) on its port and data. Raises ServerError if that fails."""
         ended = self.nodes[place]
         ended.stop()
         spec = dataclasses.replace(ended.spec, folder=ended.spec.folder / "again")

@@ -94,7 +94,10 @@ def run_build(
     name: str, command: Sequence[str], cwd: Path, env: dict[str, str], remedy: str, log: Path, say: Say,
     stage: Callable[[str], str] = lambda printed: "",
 ) -> None:  # fmt: skip
-    """Run a build with its output in `log`, and report its progress by `say`. Raises ToolError if the build fails."""
+    """Run a build with its output in `log`, and report its progress by `say`. Raises ToolError if the build fails.
+
+    `stage` is given the output so far and returns the progress in words. `remedy`: the advice in the error.
+    """
 
     def printed() -> str:
         return log.read_text(encoding="utf-8", errors="replace")
@@ -115,7 +118,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return in words how far Maven is, from its output so far: the present module, and how many files are fetched."""
+    """Return in words how far Maven is, by its output so far: the present module, and the number of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -135,7 +138,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Keep other labs from the same build while the body runs; first wait for the end of another lab's build."""
+    """Wait for the lock file `path`, and hold it while the body runs, so that no other lab builds the same."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -150,7 +153,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Make products with a tool, unless they exist and the file `stamp` reads `wanted`. Raises ToolError on failure."""
+    """Call `make` with a tool's path, unless `products` exist and the file `stamp` reads `wanted`. Raises ToolError."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -207,7 +210,7 @@ def fetch_profiler(say: Say) -> Path:
 
 
 def build_truepace(say: Say, force: bool = False) -> Path:
-    """Return truepace's path: by LAB_TRUEPACE, as installed, or built here if necessary. Raises ToolError."""
+    """Return truepace's path; in a checkout build it if necessary, unless LAB_TRUEPACE names one. Raises ToolError."""
     if os.environ.get(tools.TRUEPACE_VARIABLE) or not tools.CHECKOUT:
         if tools.TRUEPACE.exists():
             return tools.TRUEPACE
@@ -281,10 +284,10 @@ class Workshop:
     wrk2: tools.Tool | None = None
     wrk: tools.Tool | None = None
     reference: tools.Tool | None = None  # the crate's reference clients, and its do-nothing server
-    profiler_jars: Path | None = None
+    profiler_jars: Path | None = None  # their folder
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
-        """Return the JDK of a feature release (0: the JDK that the lab uses); None if it is not on this machine."""
+        """Return the JDK of feature release `major` (0: the lab's own); None if it is not on this machine."""
         return self.java if self.java and major in (0, self.java.major) else tools.find_jdk(major)
 
     def versions(self) -> dict[str, str]:

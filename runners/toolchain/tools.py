@@ -34,7 +34,6 @@ _PROBE_TIMEOUT_S = 20.0
 
 
 def _truepace() -> Path:
-    """Return the generator's path: from LAB_TRUEPACE, else the checkout, else the installed package, else PATH."""
     if named := os.environ.get(TRUEPACE_VARIABLE):
         return Path(named).resolve()
     if CHECKOUT:
@@ -124,7 +123,7 @@ def require_jdk(jdks: list[Jdk] | None = None) -> Jdk:
 
 
 def find_jdk(major: int, jdks: list[Jdk] | None = None) -> Jdk | None:
-    """Return the newest JDK of exactly this feature release; None if there is none."""
+    """Return the newest JDK of feature release `major`, among `jdks` or all on this machine; None if there is none."""
     known = find_jdks() if jdks is None else jdks
     fit = [jdk for jdk in known if jdk.major == major]
     return max(fit, key=lambda jdk: [int(part) for part in re.findall(r"\d+", jdk.version)], default=None)
@@ -151,7 +150,7 @@ def _first_line(*command: str | Path) -> str:
 
 
 def find_tool(name: str) -> Tool | None:
-    """Return a program on PATH, or None."""
+    """Return the program of this name on PATH, with its version; None if it is not there."""
     path = shutil.which(name)
     return None if path is None else Tool(Path(path), _first_line(path, "--version"))
 

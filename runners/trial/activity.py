@@ -37,7 +37,7 @@ _LARGEST = 16_384
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Yield a function that returns a small kernel file's present text, None without the file; it keeps files open."""
+    """Yield a function that returns the present text of the kernel's file at a path; None if there is no such file."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
@@ -83,8 +83,6 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 @dataclass(slots=True)
 class _Other:
-    """A process outside of the load."""
-
     first_ns: int  # CPU time at the first reading
     last_ns: int  # CPU time at the last reading
     name: str = ""  # set once it is needed
@@ -144,9 +142,10 @@ class BackgroundClock:
 
 @contextlib.contextmanager
 def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
-    """Yield a function that hands `work` to a thread which runs only when a core idles.
+    """Yield a function that hands its arguments to `work`, in a thread which runs only when a core idles.
 
-    If the thread has not begun by the next call, the caller does the work. An error in it is raised after the body.
+    If the thread has not begun by the next call, the caller does the work. An error of the work is raised after the
+    body.
     """
     last = Future[None]()
     last.set_result(None)
@@ -179,7 +178,7 @@ class Activity:
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
-        self._disk = _device(data) if data else None
+        self._disk = _disk_counters_path(data) if data else None
         #: The caller sets it as soon as the generator runs, so that the generator is not among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
@@ -189,14 +188,13 @@ class Activity:
         self._others: dict[int, _Other] = {}
 
     def __enter__(self) -> Activity:
-        """Take the first sample at once, since readers need it as the baseline; then start the sampling thread."""
         self._began_ns = time.monotonic_ns()
         if available():
             with contextlib.ExitStack() as opened:
                 self._text_of = opened.enter_context(kept_open())
                 out = opened.enter_context(self._path.open("w", encoding="utf-8", buffering=1))
                 self._scan()
-                self._sample(out)
+                self._sample(out)  # at once: readers need it as the baseline
                 thread = threading.Thread(target=self._run, args=(out,), name="activity", daemon=True)
                 thread.start()
                 opened.callback(thread.join)
@@ -204,7 +202,6 @@ class Activity:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the sampling; the file is complete afterwards."""
         self._over.set()
         self._opened.close()
 
@@ -246,7 +243,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return CPU time (ns) since the sampling began, by name, of processes outside of the load, ended ones too."""
+        """Return {name: CPU time (ns) since the sampling began} of processes outside of the load, also ended ones."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -292,14 +289,13 @@ class Activity:
         out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Return for how long (us) tasks have waited for `resource`, `io` or `memory`; page faults count as memory."""
+        """Return for how long (us) tasks have waited for `resource` (io or memory); None if that is not counted."""
         some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
 
 
-def _device(data: Path) -> str | None:
-    """Return the path of the kernel's counters for the disk that holds a folder; None if the kernel has none."""
+def _disk_counters_path(data: Path) -> str | None:
     with contextlib.suppress(OSError):
         device = data.stat().st_dev
         counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"

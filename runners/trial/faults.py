@@ -45,7 +45,7 @@ class Happening:
         """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
 
     def end(self) -> None:
-        """Wait for the end of the plan, at the end of the load."""
+        """Wait until the plan is carried out. It is called at the end of the load."""
         if self._thread is not None:
             self._thread.join()
 
@@ -55,7 +55,10 @@ class Happening:
 
 
 class Freezer(Happening):
-    """Planned freezes of a process (SIGSTOP, then SIGCONT); no freeze follows once the process has ended."""
+    """Planned freezes of a process (SIGSTOP, then SIGCONT); no freeze follows once the process has ended.
+
+    The recorded window begins `lead_s` seconds after `begin`, and lasts `window_s`.
+    """
 
     def __init__(self, child: Child, freezes: Sequence[Freeze], lead_s: float, window_s: float = 0.0) -> None:
         self._child, self._freezes, self._lead_s, self._window_s = child, freezes, lead_s, window_s

@@ -78,7 +78,7 @@ def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
 
 
 def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
-    """Return warnings about conditions of the machine that may disturb a measurement, with remedies."""
+    """Return warnings, with remedies, on conditions in `machine` (see `facts`) that may disturb a measurement."""
     busy, steal = f"{machine['busy_share'] * 100:.0f}\u00a0%", f"{machine['steal_share'] * 100:.1f}\u00a0%"
     warnings = (
         (machine["busy_share"] > BUSY_LIMIT, "M-BUSY", f"other work uses {busy} of the cores", "end it and run again"),

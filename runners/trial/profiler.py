@@ -59,7 +59,7 @@ class ProfileSpec:
     def for_load(
         cls, events: tuple[str, ...], rate_rps: float, duration_s: float, server_cpu_share: float = SERVER_CPU_SHARE
     ) -> ProfileSpec:
-        """Return a specification whose intervals give about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples."""
+        """Return a specification that gives about TARGET_CPU_SAMPLES and TARGET_ALLOC_SAMPLES samples of a load."""
         cpu_ns = server_cpu_share * duration_s * 1e9 / TARGET_CPU_SAMPLES
         alloc_bytes = rate_rps * duration_s * BYTES_A_REQUEST / TARGET_ALLOC_SAMPLES
         interval_ns = max(MIN_INTERVAL_NS, min(MAX_INTERVAL_NS, cpu_ns))
@@ -96,7 +96,7 @@ class Profiler:
         return _jcmd(self.jdk, self.pid, "JVMTI.agent_load", str(library), f'"{options}"')
 
     def start(self, spec: ProfileSpec, folder: StepFolder) -> None:
-        """Begin to record. Raises MeasureError with the profiler's message if the profiler or the kernel refuses."""
+        """Begin to record into `folder`. Raises MeasureError with the message if profiler or kernel refuses."""
         log = folder.recording.with_suffix(".log")
         answer = self._agent(spec.agent_options(folder.recording, log))
         if "return code: 0" not in answer:
@@ -109,7 +109,7 @@ class Profiler:
         self._agent("stop")
 
     def convert(self, spec: ProfileSpec, folder: StepFolder, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Write the stacks of a window (ms since 1970); return the profile's record. Raises MeasureError on failure."""
+        """Write the stacks between two times (ms since 1970); return the record. Raises MeasureError if that fails."""
         record = self._read_back(folder.recording, spec.events)
         for event in spec.events:
             folder.collapsed(event).touch()  # an empty file means recorded without a sample, no file means not recorded
@@ -122,7 +122,6 @@ class Profiler:
     def _write_timed_stacks(
         self, recording: Path, events: Sequence[str], window_ms: tuple[int, int], out: Path
     ) -> None:
-        """Write every sample of these events with its time; the converter's own formats have no times."""
         class_path = f"{self.jars / CONVERTER}{os.pathsep}{self._timed_stacks_classes()}"
         java = [str(self.jdk.java), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", class_path]
         done = finished([*java, "TimedStacks", str(recording), str(out), *map(str, window_ms), *events], _TIMEOUT_S)
@@ -132,7 +131,6 @@ class Profiler:
             raise MeasureError(f"{recording.name} to {out.stem}", cause, remedy)
 
     def _timed_stacks_classes(self) -> Path:
-        """Return the folder of TimedStacks.java's classes, compiled once for each version of source and JDK."""
         text = resources.files("runners.trial").joinpath("TimedStacks.java").read_bytes()
         classes = self.jars / f"timed-stacks-{self.jdk.major}-{hashlib.sha256(text).hexdigest()[:12]}"
         if not classes.is_dir():
@@ -159,7 +157,7 @@ class Profiler:
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Write one event's stacks, summed over time, as lines `stack weight` (cpu: samples; alloc: bytes; lock: ns)."""
+    """Write an event's stacks, summed over time, as lines `stack weight`; cpu counts samples, alloc bytes, lock ns."""
     stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

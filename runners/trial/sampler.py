@@ -68,7 +68,6 @@ def _program(pid: int) -> str:
 
 
 def _tool(name: str, remedy: str) -> Path:
-    """Return a program's path, next to the interpreter or on PATH. Raises MeasureError if it is in neither place."""
     installed = Path(sys.executable).with_name(name)
     executable = str(installed) if installed.exists() else shutil.which(name)
     if executable is None:
@@ -78,8 +77,6 @@ def _tool(name: str, remedy: str) -> Path:
 
 @dataclass(slots=True)
 class _ProgramSampler:
-    """A program that samples processes from outside until it is interrupted."""
-
     program: Path
     pids: tuple[int, ...]
     _child: Child | None = None
@@ -134,7 +131,7 @@ class PerfSampler(_ProgramSampler):
                 out.write(f"E {CPU} {unix_us} {numbers[stack]} 1 1\n")
                 counts[stack] += 1
         data.unlink(missing_ok=True)  # megabytes, of which the stacks hold all that is used
-        return _kept(counts, "perf cpu-clock", _version(self.program), folder)
+        return _written(counts, "perf cpu-clock", _version(self.program), folder)
 
 
 @dataclass(slots=True)
@@ -158,7 +155,7 @@ class PySpySampler(_ProgramSampler):
             if stack and count.isdigit():
                 counts[joined(stack.split(";"))] += int(count)
         raw.unlink()
-        return _kept(counts, "py-spy", _version(self.program), folder)
+        return _written(counts, "py-spy", _version(self.program), folder)
 
 
 @dataclass(slots=True)
@@ -196,7 +193,7 @@ class PprofSampler:
                 counts[joined(names)] += count
         except BadProfileError as error:
             raise MeasureError(f"profile at {self.url}", str(error), "see `pprof` in target.yaml") from error
-        return _kept(counts, "pprof", "", folder)
+        return _written(counts, "pprof", "", folder)
 
 
 #: A profiler of one server. Of a JVM it records several events, of any other server only CPU time. `convert` writes the
@@ -232,8 +229,7 @@ def _raw(folder: StepFolder, name: str) -> Path:
     return folder.recording.with_name(name)
 
 
-def _kept(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
-    """Write the sampled stacks with their counts as collapsed stacks of CPU time; return the profile's record."""
+def _written(counts: Counter[str], engine: str, version: str, folder: StepFolder) -> ProfileRecord:
     write_collapsed(counts, folder.collapsed(CPU))
     return ProfileRecord(engine=engine, version=version, samples={CPU: counts.total()})
 

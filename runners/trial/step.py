@@ -42,11 +42,10 @@ class Instrument:
 
 
 @contextlib.contextmanager
-def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
-    """Copy into files what is added to logs while the body runs; `sources`: the file to write, by log."""
-    offsets = {source: source.stat().st_size if source.exists() else 0 for source in sources}
+def _log_slices(copies: Mapping[Path, Path]) -> Iterator[None]:
+    offsets = {source: source.stat().st_size if source.exists() else 0 for source in copies}
     yield
-    for source, target in sources.items():
+    for source, target in copies.items():
         if source.exists():
             with source.open("rb") as log, target.open("wb") as out:
                 log.seek(offsets[source])
@@ -54,7 +53,7 @@ def _log_slices(sources: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """Counters of one of the servers that share a load, as differences between before and after the load."""
+    """The growth of the counters of one of several servers that share a load, from before the load to its end."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -62,11 +61,11 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return CPU seconds of the server, and by role of its background threads. Call it often: threads may end."""
+        """Return (CPU seconds of the server, of its background threads by role). Call it often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
-        """Return the server's record: counters since the beginning, and the present memory and disk sizes."""
+        """Return the server's record: by how much its counters have grown, and its memory and disk sizes now."""
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
@@ -99,7 +98,7 @@ def measure_step(
     server: Target,
     load: LoadSpec,
     instrument: Instrument,
-    profile: ProfileSpec | None = None,
+    profile: ProfileSpec | None = None,  # None: without a profiler
     tick: Tick = lambda _elapsed_s: None,
     show: Tick = lambda _elapsed_s: None,
 ) -> StepRecord:
@@ -188,7 +187,6 @@ def store_status(status: Mapping[str, Any]) -> StoreStatus:
 
 @contextlib.contextmanager
 def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | None) -> Iterator[None]:
-    """While the body runs, let a JVM's flight recorder record events that may delay a request; a refusal is ignored."""
     with contextlib.suppress(MeasureError):
         if recorder is not None and isinstance(server, RunningServer):
             recorder.start(server.pid)

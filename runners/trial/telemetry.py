@@ -41,7 +41,6 @@ def telemetry(path: Path, server_pids: Collection[int]) -> Iterator[Callable[[in
 
 
 def _usage(clock: ProcessClock) -> dict[str, float | None] | None:
-    """Return the CPU time of processes so far and their memory now; None if none of the processes exists."""
     resident = []
     for pid in tree(clock.roots):
         with contextlib.suppress(psutil.Error):
@@ -93,7 +92,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes have stopped writing; return the seconds that took, None after `bound_s`."""
+    """Wait until the server's processes have stopped writing. Return the seconds that took, None after `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:

@@ -127,21 +127,17 @@ def _impossible_mean(output: Output) -> Iterator[Seen]:
 
 
 def _is_row_of(row: SpectrumRow, level: float) -> bool:
-    """Return whether a spectrum's row is at a level (0..1).
-
-    A row may print the level 1 by rounding. If its inverse, 1 / (1 - level), is finite, its level is below 1.
-    """
+    # a row may print the level 1 by rounding: then its inverse, 1 / (1 - level), is finite
     last = row.inverse is None or math.isinf(row.inverse)
     return math.isclose(row.percentile, level, abs_tol=1e-9) and (level < 1 or last)
 
 
 def _apart(value_us: float, other_us: float) -> bool:
-    """Return whether two latencies differ by more than their rounding."""
     return abs(value_us - other_us) > ROUNDED * value_us + 1
 
 
 def _is_adjacent(value_us: float, level: float, latencies: Latencies) -> bool:
-    """Return whether the value printed at a level may be the sample before or after that in the spectrum's row there.
+    """Return whether a list's value at a level may be the sample before or after the spectrum's sample at that level.
 
     Floating point can raise a whole rank by one: 0.9 of 150 is 135, but the row counts 136. The sample then lies
     between that row and the one before.
@@ -209,7 +205,7 @@ def _no_run(output: Output) -> Iterator[Seen]:
 
 @rule("DOC003", of_group=True)
 def _same_output(group: Group) -> Iterator[Seen]:
-    """Yield outputs with the percentiles of an output of another load, and outputs that repeat an earlier one."""
+    """Yield a finding for an output with the percentiles of another load's output, and for a repeated output."""
     alike: dict[object, list[Output]] = {}
     for output in group:
         if len(rows := output.report.latencies.rows) >= ENOUGH_ROWS:

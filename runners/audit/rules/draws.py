@@ -32,13 +32,12 @@ _MANTISSA, _ONE = np.uint64(0x000F_FFFF_FFFF_FFFF), np.uint64(0x3FF0_0000_0000_0
 
 
 def _step(states: Words, k: int, q: int, s: int) -> Words:
-    """Return the next states of one component of LuaJIT's random number generator; k, q, s are its parameters."""
     kept = states >> np.uint64(64 - k) << np.uint64(64 - k)
     return (((states << np.uint64(q)) ^ states) >> np.uint64(k - s)) ^ (kept << np.uint64(s))
 
 
 def _first_states() -> Iterator[Words]:
-    """Yield each component's state before the first draw of a script without a seed, as an array with one element."""
+    """Yield the state of each component of the unseeded generator before the first draw, as a one-element array."""
     value = 0.0
     for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
@@ -50,7 +49,7 @@ def _first_states() -> Iterator[Words]:
 
 
 def _apply(matrix: Words, vectors: Words) -> Words:
-    """Return matrix times vector over GF(2) for all `vectors`. `matrix` has the images of the 64 unit vectors."""
+    """Return the products of a matrix over GF(2) with vectors. Row i of `matrix` is the image of the unit vector i."""
     result = np.zeros_like(vectors)
     for bit in range(64):
         result ^= (np.uint64(0) - ((vectors >> np.uint64(bit)) & np.uint64(1))) & matrix[bit]
@@ -58,7 +57,7 @@ def _apply(matrix: Words, vectors: Words) -> Words:
 
 
 def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
-    """Return the states of one component at the start of `count` lanes, whose first lane starts in `first`."""
+    """Return the first state of one component in each of `count` lanes; `first` is that of the first lane."""
     lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
     for _ in range(_JUMP_BITS):
         jump = _apply(jump, jump)
@@ -70,7 +69,7 @@ def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
 
 @cache
 def _sequence(size: int) -> Draws:
-    """Return at least the first `size` numbers, in [0, 1), that a script without a seed draws."""
+    """Return the first numbers in [0, 1), at least `size`, that a script without a seed draws."""
     count = -(-size >> _JUMP_BITS)
     states = [_lanes(first, own, count) for first, own in zip(_first_states(), _COMPONENTS, strict=True)]
     drawn = np.empty((1 << _JUMP_BITS, count))
@@ -115,7 +114,7 @@ class Replay:
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield guesses of the absent keys: (words, a share of the key range, whether the keys below it are absent)."""
+    """Yield guesses of absent keys as (words, share of the key range, whether the keys below that share are absent)."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -126,9 +125,10 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 
 @lru_cache(maxsize=4_096)
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
-    """Return the absent keys that explain `errors` in `requests` draws, or None.
+    """Return the keys that, if they are absent from the store, explain the `errors` of a load; None if no keys do.
 
-    `ranges`: the numbers of keys that the script draws from; () if unknown.
+    The load reads `requests` random keys by an unseeded script on `threads` threads. `ranges`: the numbers of keys that
+    the script draws from; () if unknown.
     """
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
@@ -177,7 +177,7 @@ _RANDOM = re.compile(r"math\.random\s*\(\s*1\s*,\s*(\d{1,8})\s*\)")
 
 
 def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
-    """Return the `N` of every `math.random(1, N)` in an output's script; () if it sets a seed, None without script."""
+    """Return the N of every `math.random(1, N)` in an output's script; () if it sets a seed, None without a script."""
     if not output.script.endswith(".lua"):
         return None
     path = output.path.parent / Path(output.script).name
@@ -194,7 +194,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for each drawn key the index of its first write. A write draws two numbers: a key, then a value."""
+    """Return for every draw which write (from 0) first writes the drawn key. A write draws a key, then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -205,7 +205,10 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 
 @lru_cache(maxsize=1_024)
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
-    """Return after how many writes per thread `errors` of `requests` random reads miss; None if no number fits."""
+    """Return after how many writes per thread `errors` of `requests` random reads find no key; None if no number fits.
+
+    `threads`: threads of the load of reads. `keys`: the number of keys to draw from.
+    """
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
         return None
@@ -217,7 +220,7 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 
 @rule("ERR003", of_group=True)
 def _two_draws(group: Group) -> Iterator[Seen]:
-    """Yield read loads whose error count follows if a PUT draws two random numbers (key, value) and a GET one."""
+    """Yield a finding for reads whose errors are as many as if a PUT draws two numbers (key, value) and a GET one."""
     low, high = TWO_DRAW_SHARES
     reads = [
         output
@@ -256,10 +259,10 @@ def _two_draws(group: Group) -> Iterator[Seen]:
                 yield Seen(output, text, evidence)
 
 
-def _agreeing(solved: Sequence[Solved]) -> list[list[Solved]]:
-    """Group outputs that nearly the same number of writes explains; `solved` is sorted by that number."""
+def _agreeing(ascending: Sequence[Solved]) -> list[list[Solved]]:
+    """Return the outputs in groups that nearly the same number of writes explains."""
     clusters: list[list[Solved]] = []
-    for writes, output in solved:
+    for writes, output in ascending:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:
             clusters.append([])
         clusters[-1].append((writes, output))

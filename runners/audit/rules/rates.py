@@ -77,7 +77,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
 
 @rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """Yield a shortfall in which no request waited, so that the missing requests were never sent."""
+    """Yield a finding for a shortfall in which no request waited, so that the missing requests were never sent."""
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
@@ -99,7 +99,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
 
 @rule("RAT002")
 def _saturation(output: Output) -> Iterator[Seen]:
-    """Yield latencies that are the length of a queue: it grew during the whole run, and so did the waits."""
+    """Yield a finding for latencies that are the length of a queue, which grew during the whole run."""
     largest = figures.largest_us(output)
     if largest is None or not figures.has_latency(output) or not figures.has_queue(output):
         return
@@ -119,7 +119,7 @@ def _saturation(output: Output) -> Iterator[Seen]:
 
 @rule("RAT007")
 def _bursts(output: Output) -> Iterator[Seen]:
-    """Yield runs at the full rate whose p90 is at least 10 times the p50, or the p99 at least 100 times."""
+    """Yield a finding for a run at full rate whose p90 is at least 10 times the p50, or its p99 100 times."""
     median, upper, high = figures.at(output, 0.5), figures.at(output, 0.9), figures.at(output, 0.99)
     known, base = ("p50", median) if median is not None else ("p90", upper)
     paced = figures.is_open_loop(output) and (output.tool != "k6" or output.offered_rps is not None)
@@ -152,7 +152,7 @@ def _start_up_backlog(output: Output) -> Iterator[Seen]:
 
 
 def _began_with(output: Output) -> float | None:
-    """Return the mean latency (us) of wrk2's calibration if it shows a backlog or a cold server, else None."""
+    """Return the mean latency (us) in wrk2's calibration if it shows a backlog or a cold server; else None."""
     known = [mean for mean in map(words.finite, output.report.calibrations_us) if mean is not None]
     first, mean = sum(known) / len(known) if known else 0.0, figures.mean_us(output)
     left_out, offered, largest = figures.left_out(output), output.offered_rps, figures.largest_us(output)
@@ -164,7 +164,7 @@ def _began_with(output: Output) -> float | None:
 
 @rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """Yield runs that nearly achieved the offered rate during wrk2's calibration, but at most half of it later."""
+    """Yield a finding for a run that nearly had its rate during wrk2's calibration, and at most half of it later."""
     offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
     if not offered or unrecorded is None or after is None:
         return
@@ -207,7 +207,7 @@ def _closed_loop(output: Output) -> Iterator[Seen]:
 
 
 def _neighbours(group: Group) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs of outputs to compare: adjacent columns of a table, or consecutive rates with the same settings."""
+    """Yield pairs of outputs to compare: adjacent columns of a table, or successive rates with the same settings."""
     for first, second in pairwise(group):
         if second.report.columns > 1 and second.report.column == first.report.column + 1 and second.path == first.path:
             yield first, second

@@ -32,7 +32,7 @@ def _errors(output: Output) -> Iterator[Seen]:
 
 @rule("ERR004")
 def _socket_errors(output: Output) -> Iterator[Seen]:
-    """Yield the socket errors. How wrk counts time-outs: wrk.c of wrk 4, `response_complete` and `stats_record`."""
+    """Yield a finding for socket errors. wrk counts time-outs in `response_complete` and `stats_record` of wrk.c."""
     errors, requests = output.report.socket_errors, output.report.requests
     if errors is None or not errors.total:
         return
@@ -75,7 +75,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
-    """Yield the outputs without errors: the output, its kinds of request by the script's name, bytes per response."""
+    """Yield (output, kinds of request by the script's name, bytes per response) of the outputs without errors."""
     for output in group:
         requests, size = output.report.requests, words.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))
@@ -85,7 +85,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """Yield mixed loads (put_get) whose mean response size is that of a load of PUT alone or of GET alone."""
+    """Yield a finding for a mixed load (put_get) whose mean response size is that of PUT alone or of GET alone."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:

@@ -28,16 +28,17 @@ TIMER_US = (700.0, 1_600.0)  # range of widths that a millisecond tick gives, wi
 
 @dataclass(frozen=True, slots=True)
 class TimerFit:
-    """The straight line that fits latency by percentile, up to p90. On such a line lie uniformly distributed latencies.
+    """A straight line fitted to latency over percentile, up to p90.
 
-    There is no p-value: with millions of samples any difference is significant.
+    A good fit means latencies that are spread evenly, as a timer with a fixed tick makes them. There is no p-value:
+    with millions of samples any difference is significant.
     """
 
     width_us: float  # the line's slope: the width of the uniform distribution
-    start_us: float
+    start_us: float  # the line's latency at percentile 0
     r_squared: float
     deviation: float  # the largest distance from the line / width (Kolmogorov distance)
-    rows: int
+    rows: int  # the number of percentiles up to p90
 
     @property
     def spans_a_tick(self) -> bool:
@@ -53,7 +54,7 @@ class TimerFit:
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Return the least-squares line through latencies at percentiles (0..1) up to p90; None for fewer than 3."""
+    """Return the least-squares line through latencies (us) at percentiles (0..1) up to p90; None for fewer than 3."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
