@@ -86,19 +86,18 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys
                 (group / "cgroup.procs").write_text(str(pid), encoding="ascii")
     except OSError as error:
         note = f"no CPU groups may be made here ({error.strerror}: {error.filename}); run as root, or delegate 'cpu'"
-        _remove(folder, made)
+        _remove_groups(folder, made)
         made.clear()
     try:
         yield note
     finally:
-        _remove(folder, made)
+        _remove_groups(folder, made)
 
 
-def _remove(folder: Path, groups: list[Path]) -> None:
-    """Move the processes of the groups into the parent group `folder`, and remove the groups."""
+def _remove_groups(parent: Path, groups: list[Path]) -> None:
     for group in groups:
         for pid in proc_text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile
-                (folder / "cgroup.procs").write_text(pid, encoding="ascii")
+                (parent / "cgroup.procs").write_text(pid, encoding="ascii")
         with contextlib.suppress(OSError):
             group.rmdir()
