@@ -33,7 +33,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Median response times in us of two loads at one rate: one on the baseline alone and one on a treatment alone."""
+    """Median response times in us of two loads of one rate: one on the baseline alone, one on a treatment alone."""
 
     rate_rps: float
     baseline: Bounded
@@ -69,17 +69,17 @@ class Comparison:
     #: Only interleaved trials have the fields from here on.
     steps: tuple[str, ...] = ()  # names of the loads that all servers share
     alone: Mapping[str, Alone] = field(default_factory=dict)  # by treatment, loads on one server alone
-    planned: int = 0  # number of starts
+    planned: int = 0  # the number of starts that were planned
     until: bool = False  # the trials end as soon as the primary quantity is decided
-    starts: tuple[int, ...] = ()  # numbers of the starts that count
+    starts: tuple[int, ...] = ()  # numbers of the starts that are used for the comparison
     late: tuple[int, ...] = ()  # numbers of the starts in which the generator was late
-    left_out: tuple[tuple[int, str], ...] = ()  # (number, reason): starts that do not count
+    left_out: tuple[tuple[int, str], ...] = ()  # (number, reason): starts that are not used
     control: tuple[Row, ...] = ()  # the baseline's second process against its first
-    reference: Mapping[str, float] = field(default_factory=dict)  # by quantity, of a server that does nothing
+    reference: Mapping[str, float] = field(default_factory=dict)  # {quantity: its value on a server that does nothing}
     cpu_groups: str = ""  # EQUAL, or why the servers had no CPU groups of equal weight
     without_stalls: float = math.nan  # share of time left out of the p99 without the machine's stalls
-    carried_over: Mapping[str, float] = field(default_factory=dict)  # by server, see treatments.carry_over
-    utilisation: float = math.nan  # of the core that the servers share, at most
+    carried_over: Mapping[str, float] = field(default_factory=dict)  # {server: the result of treatments.carry_over}
+    utilisation: float = math.nan  # of the core that the servers share: its highest value in a start
     between_starts: float = math.nan  # share of the primary quantity's variance between starts
     values: Mapping[tuple[str, str], tuple[float, ...]] = field(default_factory=dict)  # (quantity, side): one per start
     start_s: float = math.nan  # median length of a start
@@ -101,22 +101,22 @@ class Comparison:
 
     @property
     def repeats(self) -> tuple[int, int]:
-        """The numbers of starts, or runs, of the baseline and of the first treatment."""
+        """The number of starts (or runs) of the baseline, and the number of the first treatment."""
         return len(self.failed.get(self.baseline, ())), len(self.failed.get(self.treatments[0], ()))
 
     @property
     def failing(self) -> dict[str, float]:
-        """The share of failed responses by side; sides whose share is at most MOST_FAILED are left out."""
+        """{side: share of failed requests}, without sides whose share is at most MOST_FAILED."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
-        """Return the share of failed responses of a treatment minus the baseline's, with its 95 % interval."""
+        """Return a treatment's share of failed requests minus the baseline's, with its 95 % interval."""
         sides = (self.failed.get(name, ()) for name in (treatment, self.baseline))
         return counts.more_failed(*sides, paired=self.interleaved)
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """The ratios to the baseline by (quantity, treatment): one per start that includes the treatment."""
+        """{(quantity, treatment): ratios to the baseline}, one ratio for every start that has the treatment."""
         return {
             (quantity, name): tuple(
                 value / base
@@ -129,7 +129,7 @@ class Comparison:
 
     @property
     def leading(self) -> str:
-        """The quantity that reports name first: `primary`, or CPU per request if the generator limited `primary`."""
+        """The name of the quantity that reports put first: `primary`, or CPU if the generator limited throughput."""
         bounded = any(row.at_least for row in self.rows if row.quantity.name == self.primary == THROUGHPUT)
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
@@ -138,11 +138,11 @@ class Comparison:
         return [row for row in self.rows if row.quantity.name == quantity]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
-        """Return the row of a quantity and a treatment (by default the first), or None."""
+        """Return the row of a quantity (its name) and a treatment (default: the first one); None without a row."""
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows, except the primary quantity's, in which a treatment is worse by LEAST_COST or more."""
+        """Return the rows of a treatment that are worse by LEAST_COST or more, except the primary quantity's."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -152,13 +152,13 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU row of all threads if it contradicts `row`, the CPU row of the request threads; else None."""
+        """Return the CPU row of all threads if its direction differs from `row`'s (request threads), else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
     @property
     def trusted(self) -> bool:
-        """Whether the A/A control shows no difference in the primary quantity; True without a control."""
+        """Whether the baseline's two processes do not differ in the primary quantity; True without a second one."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
 
     @property
@@ -177,7 +177,7 @@ class Comparison:
         }  # fmt: skip
 
     def failed_json(self) -> dict[str, object]:
-        """Return the numbers of ended and failed requests of each side, as plain JSON values."""
+        """Return {side: its numbers of ended and of failed requests}, as plain JSON values."""
         return {
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
@@ -185,7 +185,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row, with `refused` set if more than MOST_FAILED of the responses of one of its sides failed."""
+    """Return the row; `refused` is set if over MOST_FAILED of a side's requests failed. `failed`: counts by side."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

@@ -59,7 +59,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the rows of the `intervals` frame for response times, one per second, without a partial last second."""
+    """Return the rows of the `intervals` frame for response times, one a second, without a partial last second."""
     rows = step.frames["intervals"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
@@ -130,7 +130,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return how many cores other processes used, and the share of all cores that the host took; NaN if unknown."""
+    """Return (cores that other processes kept busy, share of all cores that the host took away); NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -150,7 +150,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return by server in `names` the (ended, failed) requests of a load that several servers share."""
+    """Return {server: (ended, failed) requests} of a load that several servers share, for the servers in `names`."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -169,9 +169,9 @@ def failed_share(counts: Sequence[Counts]) -> float:
     return sum(failed for _, failed in counts) / ended if ended else 0.0
 
 
-def failing(failed: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the share of failed requests by side; sides whose share is at most MOST_FAILED are left out."""
-    shares = {name: failed_share(counts) for name, counts in failed.items()}
+def failing(sides: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
+    """Return {side: share of failed requests}, without sides whose share is at most MOST_FAILED."""
+    shares = {name: failed_share(counts) for name, counts in sides.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
 

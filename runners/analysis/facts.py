@@ -62,31 +62,33 @@ def quotable(step: Step) -> bool:
 
 
 def at_most(step: Step, level: float) -> Bounded | None:
-    """Return a percentile (0..1) in us as an upper bound, if a late generator is the step's only fault; else None."""
+    """Return the latency in us at percentile `level` (0..1) if a late generator makes it an upper bound, else None."""
     value = at(step, level) if only_late(step) else None
     return None if value is None or value.at_least else value
 
 
 def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return a percentile (0..1) in us with its interval (see intervals.interval); None if it was not recorded."""
-    row = _percentile(step, level, kind)
+    """Return the latency in us at percentile `level` (0..1) with its interval; None if it was not recorded.
+
+    `kind`: RESPONSE or SERVICE time. The interval of a response time is the one of intervals.interval.
+    """
+    row = _percentile_row(step, level, kind)
     if row is None:
         return None
-    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), _at_least(row))
+    recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]), _is_lower_bound(row))
     return intervals.interval(step, level, recorded) if kind == RESPONSE else recorded
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return a percentile (0..1) in us as if requests without a response had waited for ever; NaN if unknown.
+    """Return the latency in us at percentile `level` (0..1) as if unanswered requests waited for ever; NaN if unknown.
 
     Such worst-case bounds: C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """
-    row = _percentile(step, level, RESPONSE)
-    return math.nan if row is None else float(row["most_us" if _at_least(row) else "value_us"])
+    row = _percentile_row(step, level, RESPONSE)
+    return math.nan if row is None else float(row["most_us" if _is_lower_bound(row) else "value_us"])
 
 
-def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
-    """Return the `percentiles` row of a level (0..1) and a kind of time, or None."""
+def _percentile_row(step: Step, level: float, kind: str) -> pd.Series | None:
     rows = step.frames["percentiles"]
     if rows.empty:
         return None
@@ -95,8 +97,7 @@ def _percentile(step: Step, level: float, kind: str) -> pd.Series | None:
     return rows.iloc[int(asked.argmax())] if asked.any() else None
 
 
-def _at_least(row: pd.Series) -> bool:
-    """Return whether the percentile of a row is only a lower bound; False if the row does not say."""
+def _is_lower_bound(row: pd.Series) -> bool:
     return not pd.isna(row["at_least"]) and bool(row["at_least"])
 
 
@@ -113,7 +114,7 @@ def written_at_most(value: Bounded) -> str:
 
 
 def latency_text(step: Step, level: float) -> str:
-    """Return a percentile (0..1) of response times as text: its value, an upper bound, or why neither is known."""
+    """Return the latency at percentile `level` (0..1) as text: its value, an upper bound, or why neither is known."""
     if (value := quoted(step, level)) is not None:
         return written(value)
     bound = at_most(step, level)
@@ -121,7 +122,7 @@ def latency_text(step: Step, level: float) -> str:
 
 
 def quoted(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
-    """Return the percentile (0..1) in us that `at` returns, or None if reports may not quote it."""
+    """Return the latency in us that `at` returns; None if reports may not quote it, or if it was not recorded."""
     return at(step, level, kind) if may_quote_level(step, level, kind) else None
 
 
@@ -147,7 +148,7 @@ def only(steps: list[Step]) -> Step | None:
 
 
 def clean(run: Run, engine: str, workload: str) -> Step | None:
-    """Return the last load of an engine (or setting) and a workload that ran without a profiler, or None."""
+    """Return the last unprofiled load of a workload on the setting `engine` (such as lsm); None if there is none."""
     return only(run.find(kind="load", subject=engine, workload=workload, profiled=False))
 
 
@@ -184,7 +185,10 @@ def line(step: Step) -> str:
 
 
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
-    """Return the rate of the slowest closed loop of writes on a setting, else of the engine's last fill, else None."""
+    """Return the rate (1/s) of the slowest closed loop of writes on the setting `subject`; None if unknown.
+
+    Without such a loop, it is the rate of the last fill of the storage engine `engine`.
+    """
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
     fills = [rps for step, rps in writes if step.kind == FILL and step.record.engine == engine]
@@ -201,7 +205,7 @@ def usable_profile(step: Step) -> bool:
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Return the profiled steps whose profile is usable and has at least FEWEST_SAMPLES samples of an event."""
+    """Return the profiled steps that reports show: FEWEST_SAMPLES or more samples of an event, and usable."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 
@@ -211,6 +215,6 @@ def profile_samples(step: Step, event: str) -> int:
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the rows of the `shares` frame for one profiled event, largest share first."""
+    """Return the rows of the `shares` frame for one profiled event (such as cpu), largest share first."""
     rows = step.frames["shares"]
     return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

@@ -46,14 +46,14 @@ class Floor:
         return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """Return a percentile (0..1) in us: the median over good rounds with its interval; None without good rounds."""
+        """Return the latency in us at percentile `level` (0..1), the median over `good` rounds; None without any."""
         return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
         return over_rounds(facts.achieved_rps(step) for step in self.good)
 
     def cpu_s_a_million(self) -> Bounded | None:
-        """Return the median over good rounds of the generator's CPU seconds per million requests; None if unknown."""
+        """Return the generator's CPU seconds per million requests, the median over good rounds; None if unknown."""
         return over_rounds(value for step in self.good if math.isfinite(value := cpu_s_a_million(step)))
 
 
@@ -75,7 +75,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return a percentile (0..1) in us by round number; rounds in which reports may not quote it are left out."""
+    """Return {round: latency in us at percentile `level`, 0..1}, without rounds in which reports may not quote it."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -101,17 +101,17 @@ def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
 
 
 def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """Return, by generator, the floors at one rate and number of connections."""
+    """Return {generator: its floor}, for the floors at one rate and number of connections."""
     return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of the reference client, blocking or else epoll; None if neither has good rounds."""
+    """Return the first of the REFERENCES that has good rounds in `point` ({generator: floor}); None without one."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return a generator's percentile minus the reference client's in us, as the median over common rounds; or None."""
+    """Return in us how much slower `floor` is than `reference` at `level` (0..1); None without common rounds."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -125,7 +125,8 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
     """Return the smallest difference in us of two medians (`level` 0.5), or of two p99, that a floor resolves.
 
     Two measurements of this floor differ by less in 95 of 100 cases; its seconds are taken as repeats. If its generator
-    has a timer with a tick, the result is the tick. None if its latencies are not valid or it has too few seconds.
+    has a timer with a tick, the result is the tick. None if the floor's latencies are not valid or it has too few
+    seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -140,7 +141,7 @@ def resolution_us(floor: Step | None, level: float) -> float | None:
 
 
 def timer_fit(spectrum: pd.DataFrame) -> TimerFit | None:
-    """Return the line fitted to the lower percentiles, which a timer's tick makes straight; None with too few."""
+    """Return a straight line fitted to the lower percentiles of a `spectrum` frame; None with too few percentiles."""
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
     return straight_line(rows["percentile"].to_numpy(float), rows["value_us"].to_numpy(float))
 
@@ -216,7 +217,7 @@ def stall(step: Step) -> Stall | None:
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
-    """Return the `stall` of each step whose server was frozen."""
+    """Return the `stall` of every step whose server was frozen; steps without recorded latencies are left out."""
     return [seen for step in steps if (seen := stall(step)) is not None]
 
 
@@ -225,12 +226,15 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor with a load's rate and connections, preferably with its workload; None without any."""
+    """Return the last floor (load on a server that does nothing) at the rate and connections of `load`; or None.
+
+    If there is one with the workload of `load`, it is the last one of these.
+    """
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 
 
 def floor_before(steps: Iterable[Step]) -> Step | None:
-    """Return the sentinel, the fixed small load at the start of a run; None if it is missing or not valid."""
+    """Return the last sentinel, the fixed small load at the start of a run; None if it is missing or not valid."""
     return facts.only(_good(steps, SENTINEL))
 
 
@@ -241,7 +245,7 @@ def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
 
 
 def taken_at(floor: Step, load: Step) -> bool:
-    """Return whether a floor was measured at the rate and connections of a load; False if the load is a closed loop."""
+    """Return whether a floor has the rate and the connections of a load; False if the load is a closed loop."""
     rate_rps = facts.offered_rps(load)
     near = words.known(rate_rps) and abs(facts.offered_rps(floor) - rate_rps) <= SAME_RATE * rate_rps
     return floor.kind == FLOOR and near and _connections(floor) == _connections(load)
@@ -254,7 +258,7 @@ def kept_up_below(step: Step, level: float) -> float | None:
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may be due to a late generator or the instrument floor, not to the server."""
+    """Return whether percentile `level` (0..1) may be due to late sends or the floor; False without a floor."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)
@@ -267,7 +271,7 @@ def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
-    """Return whether a percentile (0..1) may be due to generator or floor, or can't be checked for lack of a floor."""
+    """Return whether `within_instrument` is true of a percentile (0..1), or can't be checked for lack of a floor."""
     if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))

@@ -100,8 +100,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     values: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
-        whole = [start for start in starts[quantity] if usable([_cut(start, len(compared))], 0)]
-        own = [_cut(start, len(compared)) for start in whole]
+        whole = [start for start in starts[quantity] if usable([_first_treatments(start, len(compared))], 0)]
+        own = [_first_treatments(start, len(compared)) for start in whole]
         # an archive keeps service times only of starts in which the generator was late: such starts alone are no row
         in_few = QUANTITIES[quantity].column == "service_us" and len(own) < len(used)
         if not own or (in_few and quantity != about.primary):
@@ -130,7 +130,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if about.reference:
             reference[quantity] = float(np.exp(np.mean([start.logs[-1] for start in whole])))
         values |= {(quantity, name): tuple(np.exp(logs[:, at]).tolist()) for at, name in enumerate(compared)}
-    compiling_us = _compiling_us(list(used.values()))
+    compiling_us = _jit_us_per_request(list(used.values()))
     responses = [counts.of_targets(step, compared) for step in shared.values()]
     failed = {name: tuple(start.get(name, (0, 0)) for start in responses) for name in compared}
     failed_of = {THROUGHPUT: {name: (*failed[name], *failed_alone[name]) for name in compared}}
@@ -141,7 +141,7 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if row.quantity.name == CPU and responding_known:
             row = replace(row, quantity=RESPONDING_CPU)
         if late and form == Form.SLICES:
-            row = _within_generator(row, values)
+            row = _limited_by_generator(row, values)
         warm = _refuse_cold(row, compiling_us, cpu_us)
         return refuse_failing(warm, failed_of.get(row.quantity.name, failed))
 
@@ -160,12 +160,11 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         without_stalls=float(np.mean(without_stalls)) if without_stalls else math.nan,
         carried_over={name: float(np.mean([shift[name] for shift in shifts if name in shift])) for name in carriers},
         utilisation=max((_utilisation(step, reached_alone[number]) for number, step in used.items()), default=math.nan),
-        between_starts=between_starts, values=values, start_s=_start_s(steps), slice_s=about.slice_s,
+        between_starts=between_starts, values=values, start_s=_median_start_s(steps), slice_s=about.slice_s,
     )  # fmt: skip
 
 
-def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
-    """Return a throughput row with the generator-limited sides as lower bounds, refused if both are limited."""
+def _limited_by_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]]) -> Row:
     if row.quantity.name != THROUGHPUT:
         return row
     rates_rps = {name: float(np.nanmax(of)) for (quantity, name), of in values.items() if quantity == THROUGHPUT}
@@ -176,7 +175,7 @@ def _within_generator(row: Row, values: Mapping[tuple[str, str], Sequence[float]
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, with `refused` set if the A/A control shows a difference too and both intervals overlap."""
+    """Return the row, refused if the control's row of this quantity shows a difference too and intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -184,7 +183,6 @@ def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
 
 
 def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[str, float]) -> Row:
-    """Return the row, with `refused` set if it compares CPU time that includes unfinished JIT compilation."""
     sides = (row.treatment, row.baseline)
     cold = [name for name in sides if compiling_us.get(name, 0.0) > UNFINISHED_JIT * cpu_us.get(name, math.inf)]
     if row.quantity.name not in (ALL_CPU, BACKGROUND_CPU) or not cold:
@@ -192,8 +190,7 @@ def _refuse_cold(row: Row, compiling_us: Mapping[str, float], cpu_us: Mapping[st
     return replace(row, refused=tuple(Refusal(Reason.JIT_UNFINISHED, name) for name in cold))
 
 
-def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
-    """Return by treatment the JIT compiler's CPU time per request in us, as the mean over the starts."""
+def _jit_us_per_request(steps: Sequence[Step]) -> dict[str, float]:
     jit_us: dict[str, float] = defaultdict(float)
     for step in steps:
         served = dict(zip(step.frames["targets"]["target"], step.frames["targets"]["served"], strict=True))
@@ -206,7 +203,7 @@ def _compiling_us(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return by treatment the relative excess of its latency over the reference target's; empty without that target."""
+    """Return {treatment: its latency / the reference target's - 1}; empty if there is no such target or no latency."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -214,7 +211,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if its higher latency is within the instrument floor or it is a tail without a floor."""
+    """Return the row, refused if its higher latency is not above the floor, or if it is a tail without a floor."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -226,7 +223,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return by start the percentile of each server in a load of its own; empty if one of these loads is missing."""
+    """Return one `Start` per number in `starts`, from loads on one server alone; empty if one of them is missing."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -240,8 +237,7 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
     return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
-def _cut(start: Start, count: int) -> Start:
-    """Return the start with only its first `count` treatments, which leaves out the reference target."""
+def _first_treatments(start: Start, count: int) -> Start:
     return Start(start.logs[:count], start.left_out[:, :count])
 
 
@@ -249,8 +245,7 @@ def _in_slices(step: Step) -> bool:
     return step.record.offered_rps is None
 
 
-def _start_s(steps: Sequence[Step]) -> float:
-    """Return the median length of a start in seconds, from the begin of its first load to the end of its last load."""
+def _median_start_s(steps: Sequence[Step]) -> float:
     starts = facts.grouped((step.record for step in steps), lambda record: record.round or 0).values()
     spans_us = [max(load.ended_unix_us for load in own) - min(load.started_unix_us for load in own) for own in starts]
     return float(np.median(spans_us)) / 1e6
@@ -316,7 +311,6 @@ def _row(quantity: str, base: str, effect: Effect, base_value: float, starts: in
 
 
 def _utilisation(step: Step, alone: Mapping[str, float]) -> float:
-    """Return the utilisation of the shared core, the sum over servers of offered / closed-loop rate; NaN if unknown."""
     targets = step.frames["targets"]
     rates = dict(zip(targets["target"], targets["offered_rps"], strict=True))
     known = [rates[name] / rps for name, rps in alone.items() if name in rates and rps > 0]

@@ -102,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return the expected number of `draws` that hit `chosen` of the `keys`, all equally likely; interval: binomial."""
+    """Return how many of `draws` random keys are expected among `chosen` ones of all `keys`; interval: binomial."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -148,7 +148,7 @@ class Blocks:
         return np.asarray(self.counts.sum(axis=0).cumsum())
 
     def index(self, level: float) -> int:
-        """Return the index in `values_us` of a percentile (0..1)."""
+        """Return the index in `values_us` of the percentile `level` (0..1)."""
         return int(np.searchsorted(self.ranks, rank(self.total, level)))
 
     def percentile(self, level: float) -> float:
@@ -171,8 +171,9 @@ def blocks_of(step: Step) -> Blocks | None:
 def design_effect(over: Counts, totals: Counts) -> float:
     """Return the design effect of the share sum(over) / sum(totals); at least 1, NaN if it can't be estimated.
 
-    `over`, `totals`: the slower requests and all requests, by stretch of time. The variance of the share is estimated
-    by batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika 109).
+    `over`, `totals`: the numbers of slower requests and of all requests, by stretch of time. The variance of the share
+    is estimated by batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika
+    109).
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -190,14 +191,13 @@ def design_effect(over: Counts, totals: Counts) -> float:
     return worst
 
 
-def _beyond(blocks: Blocks, column: int) -> tuple[float, float]:
-    """Return the share of requests slower than `values_us[column]`, and the effective sample size of that share."""
+def _share_and_effective_size(blocks: Blocks, column: int) -> tuple[float, float]:
     over = blocks.slower[:, column]
     return over.sum() / blocks.total, blocks.total / design_effect(over, blocks.totals)
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return the ends in us of the interval of a percentile (0..1), by binomial tests; an unknown end is NaN."""
+    """Return (low, high) in us, the interval of the percentile `level` (0..1) by binomial tests; NaN if unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     if level not in blocks.known:
@@ -210,12 +210,12 @@ def _low(blocks: Blocks, level: float) -> float:
     expected = 1 - level
 
     def too_low(column: int) -> bool:
-        share, independent = _beyond(blocks, column)
+        share, independent = _share_and_effective_size(blocks, column)
         slower = share * independent
         return bool(betainc(slower, independent - slower + 1, expected) < TAIL)
 
     low = bisect_left(range(blocks.index(level)), True, key=lambda column: not too_low(column))
-    bounded = low > 0 or expected ** _beyond(blocks, 0)[1] < TAIL
+    bounded = low > 0 or expected ** _share_and_effective_size(blocks, 0)[1] < TAIL
     return float(blocks.values_us[low]) if bounded else math.nan
 
 
@@ -228,14 +228,14 @@ def _high(blocks: Blocks, level: float) -> float:
     effective_of_all = math.inf
 
     def too_high(column: int) -> bool:
-        share, independent = _beyond(blocks, column) if column < last else (0.0, math.inf)
+        share, independent = _share_and_effective_size(blocks, column) if column < last else (0.0, math.inf)
         independent = min(independent, effective_of_all)
         slower = share * independent
         return bool(betainc(slower + 1, independent - slower, expected) > 1 - TAIL)
 
     before = column = min(blocks.index(level), last - 1)
     while column < last and not too_high(column):
-        share, independent = _beyond(blocks, column)
+        share, independent = _share_and_effective_size(blocks, column)
         if share * blocks.total >= FEWEST_SLOWER:
             effective_of_all = min(effective_of_all, independent)
         before, column = column, min(max(blocks.index(1 - share / 2), column + 1), last)
@@ -245,7 +245,10 @@ def _high(blocks: Blocks, level: float) -> float:
 
 
 def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
-    """Return `recorded`, a percentile (0..1), with its interval widened for dependent requests, if histograms exist."""
+    """Return `recorded` with its interval widened for dependent requests; unchanged without enough histograms.
+
+    `recorded`: the latency in us at percentile `level` (0..1), with the interval for independent requests.
+    """
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES or not 0 < level < 1:
         return recorded
@@ -255,7 +258,7 @@ def interval(step: Step, level: float, recorded: Bounded) -> Bounded:
 
 
 def with_bounds(step: Step) -> Step:
-    """Return a copy of a step whose percentiles of response times have the intervals that `interval` gives."""
+    """Return a copy of a step; in it, percentiles of response times have the intervals that `interval` gives."""
     rows = step.frames["percentiles"].copy()
     for at, row in rows[rows["kind"] == "response"].iterrows():
         recorded = Bounded(float(row["value_us"]), float(row["low_us"]), float(row["high_us"]))
@@ -265,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return a percentile (0..1) in us without the second of the load that made it (see MADE_BY); None if none did."""
+    """Return the latency in us at `level` (0..1) without the second that made it (see MADE_BY); None if none did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

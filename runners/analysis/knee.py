@@ -219,11 +219,7 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, no higher than the measured rates allow.
-
-        They are the closed loop's rate, the lowest rate that missed, and the highest rate below both that met the
-        objective.
-        """
+        """Return the knee, limited to the rates of closed loop, lowest miss, and highest met rate below both."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -235,11 +231,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of the knee of longer steps.
-
-        It is `short`, the posterior by short steps, lowered as DROP says and weighted by longer steps and the closed
-        loop.
-        """
+        """Return the posterior by short steps, changed to longer steps by DROP, their outcomes and the closed loop."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -300,10 +292,10 @@ def _rounded(rps: float) -> float:
 def estimate(
     steps: Sequence[RateStep],
     objective: Objective,
-    precision: float = math.inf,
-    limits_rps: tuple[float, float] = (0.0, math.inf),
+    precision: float = math.inf,  # wanted width of the interval, as a share of its lower end
+    limits_rps: tuple[float, float] = (0.0, math.inf),  # lowest and highest rate of interest
 ) -> Knee:
-    """Estimate the knee from the steps of one server; `limits_rps`: the lowest and the highest rate of interest."""
+    """Estimate the knee from the steps of one server, without regard to their length."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     met, missed, late = (
@@ -339,7 +331,7 @@ def estimate(
 
 
 def first_rates(closed_loop_rps: float, count: int) -> list[float]:
-    """Choose the rates of a first batch: evenly spaced on a logarithmic scale around the rate of a closed loop."""
+    """Choose `count` rates for a first batch: evenly spaced on a logarithmic scale around the rate of a closed loop."""
     low, high = FIRST_SHARES
     return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
@@ -350,7 +342,7 @@ def next_rates(
     count: int,
     low_rps: float = 0.0,
     high_rps: float = math.inf,
-    closed_loop_rps: float = math.inf,
+    closed_loop_rps: float = math.inf,  # the rate that a closed loop reached
 ) -> list[float]:
     """Choose the rates of the next batch from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
 

@@ -91,7 +91,7 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    """Return the posterior of the knee from the rate steps of one server; at least one is needed."""
+    """Return the posterior of the knee from the rate steps (at least one) of one server."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -133,7 +133,7 @@ def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
 
 
 def pooled(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the posteriors of several servers of one search, with the spread between starts estimated from all."""
+    """Return the posteriors of a search's servers, with the spread between starts estimated from all of them."""
     shared = [posterior for posterior in curves if len(posterior.joint) > 1]
     if len(shared) < 2:
         return list(curves)
@@ -148,10 +148,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of unspoilt steps if the curve's excess is `expected`.
-
-    It is a density if the step's excess is known (`exact`), else the probability of an excess from `least` to `most`.
-    """
+    """Return the likelihood of unspoilt steps under the `expected` excess: a density if `exact`, else a probability."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     of, between = expected[:, ~exact], ~exact
@@ -162,10 +159,7 @@ def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: f
 
 
 def _spoilt(expected: Floats, least: Floats, most: Floats, exact: Bools) -> Floats:
-    """Return the likelihood of spoilt steps if the curve's excess is `expected`.
-
-    The excess of a spoilt step is uniform between the expected one and FURTHEST + 1.
-    """
+    """Return the likelihood of spoilt steps: their excess is uniform between `expected` and FURTHEST + 1."""
     end = FURTHEST + 1.0
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = most[exact][None, :, None] > expected[:, exact]
@@ -195,7 +189,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Return the ratio of two independent knees, with its interval from the ratios of all pairs of their quantiles."""
+    """Return the knee `of` divided by the knee `against`; the interval is from the ratios of all pairs of quantiles."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -33,10 +33,10 @@ Spans = list[tuple[float, float, float]]
 class Spike:
     """One latency spike: a stretch of time in which responses were slow."""
 
-    begin_s: float  # from the begin of the recorded window, as end_s
+    begin_s: float  # seconds after the begin of the recorded window, like end_s
     end_s: float
     peak_us: float  # the slowest response
-    excess_ms: float  # of the slow responses in it
+    excess_ms: float  # time above the threshold, summed over its slow responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Tail:
     threshold_us: float
     spikes: tuple[Spike, ...]
     slow: float  # number of responses above the threshold
-    excess_ms: float  # of all slow responses
+    excess_ms: float  # time above the threshold, summed over all slow responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Grid:
     counts: Floats  # [k, b]: responses of about us[b] in the slice from k * slice_s on
 
     def at(self, level: float) -> Floats:
-        """Return a percentile (0..1; 1: the slowest response) of each slice in us; NaN for slices without responses."""
+        """Return in us a percentile (0..1; 1: the slowest response) of every slice; NaN for one without responses."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
@@ -94,7 +94,7 @@ def grid(slices: pd.DataFrame) -> Grid | None:
 
 
 def find(slices: pd.DataFrame) -> Tail | None:
-    """Return the tail of a step from the step's `slices` frame; None if there are too few slices or responses."""
+    """Return the tail of a step from its `slices` frame; None if there are too few slices or responses."""
     if (seen := grid(slices)) is None:
         return None
     p99 = seen.at(0.99)
@@ -149,20 +149,20 @@ FEWEST_EVENT_MS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A possible cause of delays, with its events."""
+    """A possible cause of delays, with its events; index i of all arrays is event i."""
 
     name: str
     stops: bool  # no response comes while an event lasts
-    begin_s: Floats  # by event, as the next two
+    begin_s: Floats  # of every event
     end_s: Floats
-    capacity_ms: Floats
+    capacity_ms: Floats  # the longest delay that the event can have caused
 
     def __len__(self) -> int:
         return len(self.begin_s)
 
 
 def cause(name: str, events: Spans, stops: bool = False) -> Cause:
-    """Return a cause from its events."""
+    """Return the cause with these events; `stops`: no response comes while one lasts."""
     rows = np.array(events, float).reshape(-1, 3)
     return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
 
@@ -220,7 +220,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return by sample how many ms threads waited for a core behind other processes, and behind serving threads."""
+    """Return by sample the ms that threads waited for a core behind other processes and behind serving threads."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -232,12 +232,12 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
     return table.assign(behind_others_ms=others, behind_its_own_ms=own).reset_index()
 
 
-def _active(rows: pd.DataFrame, share: float, but: Spans, capacity: str = "busy_ms") -> Spans:
-    """Return spans of adjacent samples that use at least `share` of a core; time in the spans `but` does not count."""
+def _active(rows: pd.DataFrame, share: float, excluded: Spans, column: str = "busy_ms") -> Spans:
+    """Return spans of adjacent samples that use at least `share` of a core; time in `excluded` spans does not count."""
     stretches: Spans = []
-    for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[capacity], strict=True):
+    for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[column], strict=True):
         end = begin + length
-        another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in but)
+        another = 1000 * sum(max(0.0, min(end, stop) - max(begin, start)) for start, stop, _ in excluded)
         if busy - another < share * length * 1000:
             continue
         if stretches and begin <= stretches[-1][1] + 1e-6:

@@ -59,8 +59,11 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
-    """Return disjoint windows as rows (begin, end) in s: a stall of any core and the time until its queue is empty."""
-    stalls = _of_bursts(stalls)
+    """Return disjoint windows as rows (begin, end) in s: a stall of any core and the time until its queue is empty.
+
+    `utilisation`: of the server; the busier it is, the later its queue is empty.
+    """
+    stalls = _long_or_in_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
     widened: list[list[float]] = []
     for stall in joined(zip(stalls["t_s"] - PERIOD_S, ends, strict=True)):
@@ -73,8 +76,7 @@ def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.fl
     return np.array(widened, float).reshape(-1, 2)
 
 
-def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls of at least SHORT_MS, and the shorter stalls within BURST_S of such a stall."""
+def _long_or_in_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
     at_s = stalls["t_s"].to_numpy(float)
     long = (stalls["duration_ms"] >= SHORT_MS).to_numpy(np.bool_)
     long_s = np.concatenate([[-np.inf], np.sort(at_s[long]), [np.inf]])
@@ -84,7 +86,10 @@ def _of_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 
 
 def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
-    """Return percentiles in us, by level, of the tenths of a second without a stall; and the left-out share of time."""
+    """Return ({level: latency in us}, share of time left out), from tenths of a second without a stall.
+
+    `slices`: the load's response times by tenth of a second. `utilisation`: of the server, see `windows`.
+    """
     at = np.round(slices["t_s"].to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1, utilisation)
     by_value = slices[~gone[at] & (slices["count"] > 0)].groupby("us")["count"].sum()
@@ -94,7 +99,7 @@ def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) 
 
 
 def outside(requests: pd.DataFrame, stalls: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """Return the requests with a response in a tenth of a second without a stall; and the left-out share of time."""
+    """Return (the requests that ended in a tenth of a second without a stall, the share of time left out)."""
     came_s = requests["t_s"] + requests["response_us"].where(requests["fate"] == "completed", 0.0) / 1e6
     at = (came_s.to_numpy(float) / SLICE_S).astype(int)
     gone = dropped(stalls, int(at.max(initial=-1)) + 1)

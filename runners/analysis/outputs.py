@@ -66,7 +66,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the properties of a load by which outputs are matched; a property that the output omits is None."""
+    """Return the properties of a load, by which outputs are matched; a property that the output omits is None."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -91,8 +91,7 @@ def differing(a: Setting, b: Setting) -> list[str]:
     return [name for name, own, other in known if own is not None and other is not None and differ(name, own, other)]
 
 
-def _loads(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
-    """Return the outputs in groups of equal settings; the outputs of one group are repeats of one load."""
+def _grouped_by_setting(outputs: Sequence[Output]) -> list[tuple[Output, ...]]:
     loads: list[tuple[Setting, list[Output]]] = []
     for output in outputs:
         own = setting_of(output)
@@ -113,8 +112,8 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"
         raise PlanError(f"--despite {unknown[0]!r}", "no setting of an output that may differ", remedy)
-    left, compared, apart = _loads(b), list[Compared](), list[tuple[list[str], Output, Output]]()
-    for first in _loads(a):
+    left, compared, apart = _grouped_by_setting(b), list[Compared](), list[tuple[list[str], Output, Output]]()
+    for first in _grouped_by_setting(a):
         pairs = [(differing(setting_of(first[0]), setting_of(second[0])), second) for second in left]
         for names, second in sorted(pairs, key=lambda pair: len(pair[0])):
             apart.append((names, first[0], second[0]))
@@ -146,13 +145,13 @@ def _both(a: Setting, b: Setting, name: str) -> str:
 
 def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]) -> Comparison:
     figures: dict[str, float | None] = {"rate": None}
-    why_not = {"rate": _rate_refused(a, b)}
-    if why := next((why for output in (*a, *b) if (why := _latency_refused(output))), None):
+    why_not = {"rate": _why_rates_not_compared(a, b)}
+    if why := next((why for output in (*a, *b) if (why := _why_latency_not_compared(output))), None):
         why_not["latency"] = why
     elif "tool" not in apart or _latency_of(a[0]):
         levels = sorted({level for output in (*a, *b) for level, _ in output.report.latencies.rows})
         figures |= {words.level(level): level for level in levels}
-        why_not |= {words.level(level): _level_refused(level, a, b) for level in levels}
+        why_not |= {words.level(level): _why_level_not_compared(level, a, b) for level in levels}
     kept = {name: level for name, level in figures.items() if not why_not[name]}
     rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
     reports = {"A": [output.report for output in a], "B": [output.report for output in b]}
@@ -176,8 +175,7 @@ def _errors(output: Output) -> str | None:
     return None
 
 
-def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return as text why the achieved rates are not compared; None if they are."""
+def _why_rates_not_compared(a: Sequence[Output], b: Sequence[Output]) -> str | None:
     if loop_of(a[0]) != "closed loop" or loop_of(b[0]) != "closed loop":
         return "it was offered, or nothing says that it was not: an achieved rate is compared of closed loops"
     if any(achieved_rps(output) is None for output in (*a, *b)):
@@ -185,8 +183,7 @@ def _rate_refused(a: Sequence[Output], b: Sequence[Output]) -> str | None:
     return next((why for output in (*a, *b) if (why := _errors(output))), None)
 
 
-def _latency_refused(output: Output) -> str | None:
-    """Return as text why the latencies of an output may not be compared; None if they may."""
+def _why_latency_not_compared(output: Output) -> str | None:
     if not output.report.latencies.rows:
         return f"{output.place}: it prints no percentile, and a mean or a maximum stands for none"
     if fell_short(output):
@@ -200,8 +197,7 @@ def _latency_refused(output: Output) -> str | None:
     return _errors(output)
 
 
-def _level_refused(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
-    """Return as text why the percentile `level` (0..1) is not compared; None if it is."""
+def _why_level_not_compared(level: float, a: Sequence[Output], b: Sequence[Output]) -> str | None:
     if level >= 1:
         return "a maximum grows with the length of the run"
     for output in (*a, *b):
@@ -222,7 +218,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
         np.array([achieved_rps(o) if level is None else o.report.latencies.at(level) for o in side], float)
         for side in (a, b)
     )
-    digits = max(_digit(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
+    digits = max(_rounding_share(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
     row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
     if len(a) == len(b) == 1 and level is not None:
         first, second = (_order_statistics(level, output, alpha) for output in (a[0], b[0]))
@@ -231,8 +227,7 @@ def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output
     return row
 
 
-def _digit(output: Output, value: float, level: float | None) -> float:
-    """Return the rounding error of a printed value, half a unit of its last digit, as a share of the value."""
+def _rounding_share(output: Output, value: float, level: float | None) -> float:
     return DIGIT if level is None else max(DIGIT, DIGIT_US.get(output.tool or "", 0.0) / value)
 
 
@@ -263,7 +258,7 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
         output.tool
         for output in (*a, *b)
         for level, value in output.report.latencies.rows
-        if value and _digit(output, value, level) > COARSE
+        if value and _rounding_share(output, value, level) > COARSE
     }
     for tool in sorted(filter(None, coarse)):
         yield f"{tool} prints {words.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"

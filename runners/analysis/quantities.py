@@ -143,7 +143,7 @@ class Row:
 
     @property
     def change(self) -> str:
-        """The relative change with its interval as text, or only the bound nearer to 0 if a side's value is a bound."""
+        """The relative change with its interval as text; if a side's value is a bound: at least 12 % lower."""
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
@@ -191,8 +191,9 @@ def welch(
 ) -> Row:
     """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
 
-    `a`, `b`: logarithms of the quantity on the baseline and on the treatment. `level`: significance level, 0.05 for a
-    95 % interval. `blur`: resolution of the logarithms, added at both ends. With one run in a group the bounds are NaN.
+    `names`: of baseline and treatment. `a`, `b`: logarithms of the quantity in their runs. `level`: significance level,
+    0.05 for a 95 % interval. `margin`: the smallest relative change that matters. `blur`: resolution of the logarithms,
+    added at both ends. With one run in a group the bounds are NaN.
     """
     change, count, half = float(b.mean() - a.mean()), min(len(a), len(b)), math.nan
     if count > 1:
@@ -211,6 +212,7 @@ def starts_needed(change: float, half: float, starts: int, margin: float) -> int
     """Return how many starts would show that a change differs from zero or is within `margin`; None if unknown.
 
     `change`: the change of the logarithm that `starts` starts have measured; `half`: half the width of its interval.
+    `margin`: the smallest relative change that matters.
     """
     wanted = max(abs(change), math.log1p(margin) - abs(change))
     if not (math.isfinite(half) and wanted > 0):

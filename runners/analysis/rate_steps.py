@@ -89,7 +89,7 @@ class RateStep:
         return StepOutcome.STALLED if (self.best or self).excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
-        """Return a percentile (0..1) in us; if it was not recorded, the next higher recorded one, or infinity."""
+        """Return the latency in us at percentile `level` (0..1), or at the next higher recorded one, or infinity."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
@@ -137,10 +137,10 @@ class Point:
 def points(step: Step, objective: Objective) -> list[Point]:
     """Return one point for a load at one rate, or one per rate step of a sweep; none for an invalid sweep."""
     if step.record.sweep is None:
-        return [_whole(step, objective)]
+        return [_point_of_load(step, objective)]
     if step.record.invalid_reasons:
         return []
-    return [_short(row, objective, step) for _, row in step.frames["rate_steps"].iterrows()]
+    return [_point_of_row(row, objective, step) for _, row in step.frames["rate_steps"].iterrows()]
 
 
 def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: float) -> Point:
@@ -149,8 +149,8 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
     return Point(rate_step, outcome, step, samples, missed, late=not missed and kept_up(step) is False)
 
 
-def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
-    """Return the point of one rate step of a sweep, judged by its own requests' lateness if known, else the sweep's."""
+def _point_of_row(row: pd.Series, objective: Objective, step: Step) -> Point:
+    """Return the point of a row of `rate_steps`, judged by the lateness of its own requests or of the sweep."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -160,11 +160,11 @@ def _short(row: pd.Series, objective: Objective, step: Step) -> Point:
         least = tuple((level, float(row[least_of(name)])) for level, name in LEVELS.items())
         rate_step = replace(rate_step, best=replace(rate_step, latency_us=least, achieved=float(row["achieved_most"])))
     else:
-        rate_step = _on_time(rate_step, step)
+        rate_step = _with_best_values(rate_step, step)
     return _judged(rate_step, objective, step, float(row["requests"]))
 
 
-def _whole(step: Step, objective: Objective) -> Point:
+def _point_of_load(step: Step, objective: Objective) -> Point:
     levels = sorted({*LEVELS, *(level for level, _ in objective.latencies)})
     latencies = tuple((level, value.value) for level in levels if (value := facts.at(step, level)) is not None)
     achieved, length_s = facts.achieved_share(step), step.record.duration_s or math.inf
@@ -177,11 +177,11 @@ def _whole(step: Step, objective: Objective) -> Point:
         return Point(rate_step, StepOutcome.INVALID, step, facts.samples(step))
     if rate_step.excess(objective) > 0 and machine_stalls.watched(step) and not step.frames["slices"].empty:
         rate_step = outside_stalls(rate_step, machine_stalls.stalls_of(step), step.frames["slices"])
-    return _judged(_on_time(rate_step, step), objective, step, facts.samples(step))
+    return _judged(_with_best_values(rate_step, step), objective, step, facts.samples(step))
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step, to be judged by its time outside of the machine's stalls.
+    """Return the step, to be judged by its time outside of the stalls that its load recorded; `slices`: of the load.
 
     `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
     """
@@ -202,8 +202,7 @@ def start_of(step: Step) -> int:
     return step.record.ladder.start if step.record.ladder is not None else 1
 
 
-def _on_time(rate_step: RateStep, step: Step) -> RateStep:
-    """Return the step; if the generator was late, `best` has the step's values without the largest lateness."""
+def _with_best_values(rate_step: RateStep, step: Step) -> RateStep:
     if kept_up(step) is not False:
         return rate_step
     lateness_us = facts.number(step, "lag_max_us"), LATE_MARGIN * facts.number(step, "lag_p99_us")

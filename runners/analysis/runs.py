@@ -34,7 +34,7 @@ Side = tuple[str, Sequence[Step]]
 
 
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
-    """Return the reasons why a percentile (0..1) of these sides may not be compared; empty if it may."""
+    """Return the reasons why the percentile `level` (0..1) of these sides may not be compared; empty if it may."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
@@ -48,14 +48,12 @@ def _unsteady(side: Side) -> Refusal | None:
 
 
 def _late(level: float, side: Side) -> Refusal | None:
-    """Return a refusal if, in more than half of the loads, a percentile (0..1) is affected by a late generator."""
     name, steps = side
     kept_up_to = [percent for step in steps if (percent := kept_up_below(step, level)) is not None]
     return Refusal(Reason.GENERATOR_LATE, name, (kept_up_to[0],)) if 2 * len(kept_up_to) > len(steps) else None
 
 
 def _machine(level: float, side: Side) -> Refusal | None:
-    """Return a refusal if, in more than half of the loads, a percentile (0..1) is due to the machine (see `made`)."""
     name, steps = side
     causes_of = [causes for step in steps if (causes := made(step, level)) is not None]
     if 2 * len(causes_of) <= len(steps):
@@ -99,7 +97,7 @@ class Differs:
 
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
-    """Yield the fields in which two manifests differ."""
+    """Yield the fields of machine, tools, parameters and size in which two manifests differ."""
     groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
@@ -118,11 +116,11 @@ def _differing(a: Mapping[str, Any], b: Mapping[str, Any], fields: Iterable[str]
 
 
 def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
-    """Return unprofiled loads matched by setting and workload, as (workload, side A, side B).
+    """Return the unprofiled loads that both sides have, as (workload, side A, side B), matched by setting and workload.
 
     If both sides have only one setting, these two settings are matched, whatever their names.
     """
-    left, right = _loads(a), _loads(b)
+    left, right = _loads_by_setting_and_workload(a), _loads_by_setting_and_workload(b)
     alone = all(len({subject for subject, _ in loads}) == 1 for loads in (left, right))
     matched = list[tuple[str, Side, Side]]()
     for (subject, workload), steps in left.items():
@@ -135,8 +133,7 @@ def pairs(a: Sequence[Run], b: Sequence[Run]) -> list[tuple[str, Side, Side]]:
     return matched
 
 
-def _loads(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
-    """Return, by (setting, workload), the unprofiled loads that have valid latencies or too many failures."""
+def _loads_by_setting_and_workload(runs: Sequence[Run]) -> dict[tuple[str, str], list[Step]]:
     steps = (step for run in runs for step in run.find(kind="load", profiled=False))
     evidence = (step for step in steps if facts.quotable(step) or counts.failing({"": [counts.of_step(step)]}))
     return facts.grouped(evidence, lambda step: (step.subject, step.workload))

@@ -62,7 +62,7 @@ def steadiness(step: Step) -> Steadiness:
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:
-    """Return by name each recorded signal as (its value in each second, its smallest change that matters)."""
+    """Return {signal: (its value in each second, its smallest change that matters)}, for recorded signals."""
     signals = {MEDIAN: (np.log(np.maximum(medians, 1e-3)), DRIFT)}
     if np.isfinite(rate).all() and (rate > 0).all():
         signals["rate"] = np.log(rate), DRIFT
@@ -76,22 +76,24 @@ def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[s
 
 def change_points(values: Floats, least: float = 0.0) -> list[int]:
     """Return the indices at which the level of a series changes; `least`: the smallest change that matters."""
-    count, noise = len(values), _noise(values, least)
+    count, noise = len(values), _noise_deviation(values, least)
     penalty = PENALTY * math.log(count) * (1 + SHORT / count) * noise**2
     cuts = ruptures.KernelCPD(kernel="linear", min_size=1).fit(values.reshape(-1, 1)).predict(pen=penalty)
     return [int(cut) for cut in cuts[:-1]]
 
 
-def _noise(values: Floats, least: float) -> float:
-    """Return the standard deviation of the noise, from differences of neighbouring values; at least half of `least`."""
+def _noise_deviation(values: Floats, least: float) -> float:
     steps = np.abs(np.diff(values))
     sigma = MAD_TO_SIGMA * float(np.median(steps)) / math.sqrt(2) if len(steps) else 0.0
     return max(sigma, least / 2, 1e-9)
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which on all stretches but short spikes have the median of the values' second half."""
-    count, noise = len(values), _noise(values, least)
+    """Return the index from which all stretches, except short spikes, have the median of the second half.
+
+    `least`: the smallest change that matters.
+    """
+    count, noise = len(values), _noise_deviation(values, least)
     final = float(np.median(values[count // 2 :]))
     start, group = 0, 0
     for begin, end in pairwise([0, *change_points(values, least), count]):
@@ -139,8 +141,8 @@ class Change:
     """A change of level in a series of runs."""
 
     index: int  # of the first run with the new level
-    before: float  # median
-    after: float  # median
+    before: float  # median of the runs before
+    after: float  # median of the runs with the new level
     ratio: float  # after / before, with its 95 % interval
     low: float
     high: float
@@ -180,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of a series' next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None."""
+    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1); None with few."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -192,7 +194,7 @@ def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
 
 
 def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None, float]:
-    """Return the index at which ranks before and after differ most, or None; and its p-value by permutations."""
+    """Return (index that splits the figures best by their ranks, its p-value by permutations), or (None, 1.0)."""
     count = len(level)
     if count < FEWEST_RUNS or np.ptp(level) == 0:
         return None, 1.0
@@ -204,10 +206,7 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """Return as [row, split] by how much the split lowers the row's sum of squares.
-
-    Both parts of a row have at least FEWEST_A_SIDE values.
-    """
+    """Return as [row, split] how much a split into parts of FEWEST_A_SIDE or more lowers the row's sum of squares."""
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
@@ -216,7 +215,7 @@ def _gains(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Sentinel:
-    """The median of a sentinel, the fixed small load of each run, with the range that is usual for it."""
+    """The median of a sentinel, the fixed small load at the start of a run, with the range that is usual for it."""
 
     p50_us: float | None
     usual_us: tuple[float, float] | None  # None: not known
@@ -247,12 +246,12 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel, from the earlier medians since their last change of level."""
+    """Return the usual range of the next sentinel's median, from the earlier ones since their last change; or None."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Return the sentinel of a step; `earlier_us`: medians of earlier runs on like machines, oldest first."""
+    """Judge the sentinel by its load `step`, against its medians in earlier runs on like machines, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

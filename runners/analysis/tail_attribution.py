@@ -52,13 +52,13 @@ class Attribution:
 
     @property
     def named(self) -> tuple[Share, ...]:
-        """The shares of the named causes, largest first."""
+        """The shares of the accepted causes, largest first."""
         believed = [share for share in self.shares if share.named]
         return tuple(sorted(believed, key=lambda share: (-share.share.value, share.cause.name)))
 
     @property
     def unexplained(self) -> float:
-        """The share of the excess that no named cause explains."""
+        """The share of the excess that no accepted cause explains."""
         return max(0.0, 1.0 - sum(share.share.value for share in self.named))
 
 
@@ -77,14 +77,14 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
     tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
     named = {cause.name for cause in causes if cause.stops and _left_spikes(tail, cause)}
-    named |= _holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
+    named |= _significant_by_holm({cause.name: tests[cause.name][0] for cause in causes if not cause.stops})
     named = {name for name in named if (credit[name] > 0).any()}
     final = _shared_out(credit, named, {cause.name for cause in causes if cause.stops})
     shares = []
     for cause in causes:
         p, chance = tests[cause.name]
         part = final.get(cause.name, credit[cause.name])
-        share = _bounded(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
+        share = _share_of_excess(part, excess, tail.excess_ms, 0.0 if cause.stops else chance)
         shares.append(Share(cause, share, p, cause.name in named))
     return Attribution(tail, tuple(shares))
 
@@ -120,7 +120,7 @@ def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
 
 
 def _test(tail: Tail, cause: Cause, credit: Floats, excess: Floats) -> tuple[float, float]:
-    """Return the p-value of a cause's credit, and the mean share of the excess credited to the shifted events."""
+    """Return (p-value of a cause's credit, share of the excess by chance), from its events shifted in time."""
     if not tail.spikes or not len(cause) or not tail.excess_ms:
         return 1.0, 0.0
     observed = float(credit @ excess)
@@ -138,15 +138,14 @@ def _left_spikes(tail: Tail, cause: Cause) -> bool:
     return bool(ends_s) and traced >= LEAST_TRACED * len(ends_s)
 
 
-def _holm(tested: dict[str, float]) -> set[str]:
-    """Return the causes whose p-values are significant after Holm's correction for several tests."""
-    ranked = sorted(tested, key=lambda name: tested[name])
-    failed = (rank for rank, name in enumerate(ranked) if tested[name] > LEVEL / (len(ranked) - rank))
+def _significant_by_holm(p_values: dict[str, float]) -> set[str]:
+    ranked = sorted(p_values, key=lambda name: p_values[name])
+    failed = (rank for rank, name in enumerate(ranked) if p_values[name] > LEVEL / (len(ranked) - rank))
     return set(ranked[: next(failed, len(ranked))])
 
 
 def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> dict[str, Floats]:
-    """Return the credits of named causes, scaled to sum to at most 1 in each spike; causes in `stops` come first."""
+    """Return the credits of `named` causes, scaled to at most 1 in all in every spike; causes in `stops` go first."""
     final: dict[str, Floats] = {}
     room: Floats | float = 1.0
     for group in (named & stops, named - stops):
@@ -157,8 +156,12 @@ def _shared_out(credit: dict[str, Floats], named: set[str], stops: set[str]) -> 
     return final
 
 
-def _bounded(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
-    """Return a cause's share of the excess; its interval is by bootstrap over spikes (Efron, 1979, Ann. Stat. 7)."""
+def _share_of_excess(credit: Floats, excess: Floats, whole_ms: float, chance: float) -> Bounded:
+    """Return a cause's share of the excess, with an interval by bootstrap over spikes (Efron, 1979, Ann. Stat. 7).
+
+    `credit`: the part (0..1) of every spike that the cause explains. `excess`: of every spike, in ms. `whole_ms`: the
+    tail's excess. `chance`: the share that the cause would have by chance; it is subtracted.
+    """
     if not whole_ms or not len(excess):
         return Bounded(0.0)
 
@@ -181,7 +184,7 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 
 
 def made(step: Step, level: float) -> dict[str, float] | None:
-    """Return the machine's causes, with their shares of the tail, if they explain a percentile (0..1); else None.
+    """Return {cause: share of the tail} of the machine's causes if they explain a percentile (0..1), else None.
 
     They explain it if it lies above the threshold of spikes and their shares sum to at least half of the excess.
     """

@@ -36,7 +36,7 @@ class Start:
     left_out: Floats  # [b, i]: of treatment i without the requests of time block b
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of the log ratio of two treatments by the grouped jackknife; NaN with too few blocks."""
+        """Return the variance of the log ratio of two treatments (indices) by the grouped jackknife, or NaN."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -65,7 +65,8 @@ class Effects:
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
     """Return the `Start` of a percentile (0..1), from the frame of the requests in one start.
 
-    A request that did not complete counts as slower than all others: a percentile that falls on it is infinite.
+    `column`: response_us or service_us. A request that did not complete counts as slower than all others: a percentile
+    that falls on it is infinite.
     """
     return starts_of(frame, treatments, (level,), column)[level]
 
@@ -98,7 +99,7 @@ def starts_of(
 
 
 def start_from(quantity: Mapping[str, float], treatments: Sequence[str]) -> Start:
-    """Return the `Start` of a quantity with one value for each treatment, such as CPU time; a missing value is NaN."""
+    """Return the `Start` of a quantity, such as CPU time; `quantity`: {treatment: value}. A missing value is NaN."""
     logs = np.log([quantity.get(name, math.nan) for name in treatments])
     return Start(logs, np.empty((0, len(treatments))))
 
@@ -109,7 +110,7 @@ def _log_at(ordered: Floats, index: int) -> float:
 
 @cache
 def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlation: float = 0.5) -> float:
-    """Return Dunnett's two-sided critical value for `treatments` effects, any two of which have this `correlation`."""
+    """Return Dunnett's two-sided critical value; `freedom`: degrees of freedom, `correlation`: of any two effects."""
     if treatments == 1:
         return float(t.ppf(1 - alpha / 2, freedom))
     shape = np.full((treatments, treatments), correlation) + (1 - correlation) * np.eye(treatments)
@@ -141,9 +142,9 @@ def compare(
 ) -> Effects:
     """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
 
-    `treatments`: names in the order of `Start.logs`. `margin`: the smallest relative change that matters.
-    `most_starts`: the largest number of starts if the comparison may end after any of them (see nominal_levels), else
-    0. Raises ValueError if no start is usable.
+    `treatments`: names in the order of `Start.logs`. `margin`: the smallest relative change that matters. `control`:
+    name of the baseline's second process. `most_starts`: the largest number of starts if the comparison may end after
+    any of them (see nominal_levels), else 0. Raises ValueError if no start is usable.
     """
     base = treatments.index(baseline)
     kept = usable(starts, base)
@@ -185,7 +186,7 @@ def compare(
 
 
 def without_spill_over(shared: Effects, solo: Effects) -> Effects:
-    """Return each effect from the shared load, or from loads on one server alone (`solo`) if the two contradict.
+    """Return every effect from the shared load, or from loads on one server alone (`solo`) if the two contradict.
 
     Servers that share a core make response times more alike. Both effects are taken for independent.
     """
@@ -202,7 +203,10 @@ def without_spill_over(shared: Effects, solo: Effects) -> Effects:
 
 
 def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) -> tuple[Floats, Floats, float]:
-    """Return least-squares effects of treatments, their covariance / residual variance, and the residual variance."""
+    """Return least-squares effects, their covariance divided by the residual variance, and the residual variance.
+
+    `logs`: [start, treatment], the logarithms. `known`: which of them have a value. `there`: columns with an effect.
+    """
     row, column = np.nonzero(known)
     design = np.zeros((len(row), len(logs) + len(there)))
     design[np.arange(len(row)), row] = 1
@@ -216,15 +220,15 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
     return fitted[len(logs) :], inverse[len(logs) :, len(logs) :], between
 
 
-def _least_correlation(inverse: Floats, there: Sequence[int], others: Sequence[int]) -> float:
-    """Return the least correlation of any two effects: it makes the critical value largest (Slepian's inequality)."""
-    places = [there.index(index) for index in others]
+def _least_correlation(inverse: Floats, effects: Sequence[int], chosen: Sequence[int]) -> float:
+    """Return the least correlation of two `chosen` ones of the `effects` (indices), by the covariances in `inverse`."""
+    places = [effects.index(index) for index in chosen]
     correlations = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
-    return round(max(0.0, min(correlations, default=0.5)), 6)
+    return round(max(0.0, min(correlations, default=0.5)), 6)  # it makes the critical value largest (Slepian)
 
 
 def carry_over(successions: pd.DataFrame) -> dict[str, float]:
-    """Return, for each server, the relative change of service p50 in requests that follow a request to that server.
+    """Return {server: relative change of service p50 in requests that come just after a request to this server}.
 
     Every server follows every other equally often, so the change cancels in ratios. A large one shows that servers
     disturb one another.
@@ -241,13 +245,13 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the error rate spent after the `share` t of starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the error rate spent after a share t of the starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 
 @cache
 def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
-    """Return the significance level of each interim analysis (look) of a comparison, by its number of starts.
+    """Return {look: its significance level}, for the interim analyses (looks) of a comparison, by number of starts.
 
     The comparison may end at any look. The looks share the two-sided error rate by the O'Brien-Fleming-type function of
     K. Lan and D. DeMets (1983, Biometrika 70), over their joint distribution (P. Armitage and others, 1969, JRSS A
@@ -265,8 +269,7 @@ def nominal_levels(looks: tuple[int, ...]) -> dict[int, float]:
         due, scale = spent(starts / looks[-1]) - gone, np.sqrt(starts)
 
         def beyond(bound: float, scale: float = scale) -> Floats:
-            """Return the part of each grid cell that lies beyond the bound; fractions make the sum continuous."""
-            return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))
+            return np.asarray(np.clip((np.abs(at) - bound * scale) / step + 0.5, 0, 1))  # fractions: a continuous sum
 
         def excess(bound: float, density: Floats = density, due: float = due) -> float:
             return float((density * beyond(bound)).sum() * step) - due

@@ -74,9 +74,9 @@ def cause(step: Step) -> Cause | None:
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
-        return _failed(step, 0.0) or (Cause.DISTURBED if busy_elsewhere(step) else Cause.NO_RESPONSE)
+        return _main_failure(step, 0.0) or (Cause.DISTURBED if busy_elsewhere(step) else Cause.NO_RESPONSE)
     judged_apart = step.record.sweep is not None or bool(step.record.targets)
-    if not judged_apart and (failed := _failed(step, MOST_FAILED)) is not None:
+    if not judged_apart and (failed := _main_failure(step, MOST_FAILED)) is not None:
         return failed
     if fell_short(step):
         return _shortfall(step)
@@ -85,12 +85,11 @@ def cause(step: Step) -> Cause | None:
     return None if step.valid else Cause.MARKED
 
 
-def _failed(step: Step, most: float) -> Cause | None:
-    """Return the main kind of failure if more than the share `most` of all requests failed, else None."""
+def _main_failure(step: Step, most_share: float) -> Cause | None:
     seen = failures(step)
     kinds = dict(zip(FAILED, (seen.protocol, seen.connection, seen.timed_out, seen.refused), strict=True))
-    if seen.share > most:
-        over = (kind for kind, count in kinds.items() if count > most * seen.requests)
+    if seen.share > most_share:
+        over = (kind for kind, count in kinds.items() if count > most_share * seen.requests)
         return next(over, max(kinds, key=lambda kind: kinds[kind]))
     return None
 
@@ -211,7 +210,7 @@ REMEDIES = {
 
 
 def why_not(step: Step) -> str:
-    """Return as text why reports may not quote some aspects of a step; empty if they may quote all."""
+    """Return as text why reports may not quote some aspects of a step; empty if they may quote all of them."""
     seen = cause(step)
     if seen in FAILED:
         return _failed_text(step, seen)
@@ -220,9 +219,9 @@ def why_not(step: Step) -> str:
         text = ", ".join(step.record.invalid_reasons) or "the server died under load"
         return f"{text}; its log ends: {' | '.join(tail)}" if tail else text
     fixed = {
-        Cause.SATURATION: f"saturated{_achieved(step)}", Cause.HELD_UP: f"held up for a while{_achieved(step)}",
+        Cause.SATURATION: f"saturated{_rates(step)}", Cause.HELD_UP: f"held up for a while{_rates(step)}",
         Cause.NO_RESPONSE: "no response was recorded", Cause.LATE: NOT_KEPT_UP,
-        Cause.GENERATOR: f"the generator was at its limit{_achieved(step)}", Cause.DISTURBED: disturbance(step),
+        Cause.GENERATOR: f"the generator was at its limit{_rates(step)}", Cause.DISTURBED: disturbance(step),
     }  # fmt: skip
     if seen in fixed:
         return fixed[seen]
@@ -231,8 +230,7 @@ def why_not(step: Step) -> str:
     return "no latencies recorded" if step.frames["percentiles"].empty else ""
 
 
-def _achieved(step: Step) -> str:
-    """Return the achieved and the offered rate as text in brackets; empty in a closed loop."""
+def _rates(step: Step) -> str:
     offered = offered_rps(step)
     return f" ({words.rate(number(step, 'achieved_rps'))} of {words.rate(offered)})" if words.known(offered) else ""
 

@@ -61,13 +61,13 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
-        """Return a block that measures only the given sessions; their trials have rates, so that none is chosen."""
+        """Return a block that measures only these sessions; it chooses no rate, as their trials have one already."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
 
     def probes(self) -> tuple[Session, ...]:
-        """Return a closed loop on each treatment, from which the rate is chosen; none if the rate is given."""
+        """Return a closed loop per treatment, from which the rate is chosen; none if the block has a rate."""
         if self.rate_rps > 0 or self.sessions:
             return ()
         shape, workload = self._shape(PROBE), self.workload
@@ -78,7 +78,7 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Choose the rate of all loads from each treatment's closed-loop rate; None if the block has given sessions."""
+        """Return the rate of all loads; None for given sessions. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
@@ -112,7 +112,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
-        """Return the block that interleaves these treatments, at a rate derived from this block's rate or probes."""
+        """Return a block that interleaves these treatments; `margin`: the smallest relative change that matters."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -237,7 +237,7 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing; None in closed loop, or if it is one of the treatments."""
+        """The server that does nothing; None in a block by slices, or if it is one of the treatments."""
         known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 
@@ -254,7 +254,7 @@ class Interleaved:
         return tuple(sessions)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Choose the rate offered to each server from the treatments' closed-loop rates; None for a block by slices."""
+        """Return the rate offered to every server; None by slices. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -272,7 +272,7 @@ class Interleaved:
         return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield one session per start. Each treatment takes part in `starts` sessions, the baseline in all sessions."""
+        """Yield one session per start; a treatment takes part in `starts` of them. `rate`: offered to every server."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):

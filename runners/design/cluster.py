@@ -23,7 +23,7 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return the threads of a node's pool before and after the report's changes, on a machine with `cores` cores."""
+    """Return the threads of a node's pool before and after the changes in report 5, on a machine with `cores` cores."""
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
 
@@ -39,19 +39,19 @@ def setting(name: str, cores: int) -> Setting:
         client, _, acks = name.partition("-")
         ack, _, copies = acks.partition("of")
         between = ("--client=one-nio", f"--peer-threads={new}") if client == "blocking" else ("--client=pipelined",)
-        flags = (*_node(new), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
+        flags = (*_node_flags(new), f"--replication-from={copies}", f"--replication-ack={ack}", *between)
         return Setting(name, ENGINE, flags, nodes=NODES, all_cores=True)
     pool = new if name in ("fewer-threads", NEW) else old
     hashing = "rendezvous" if name in ("murmur3", NEW) else "objects-hash"
     lock = () if name in ("no-lock", NEW) else ("--client-lock",)
     unused = () if name in (FEWER_OBJECTS, NEW) else ("--unused-response",)
-    flags = (*_node(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock, *unused)
+    flags = (*_node_flags(pool), "--replication-from=1", "--client=one-nio", f"--peer-threads={pool}", *lock, *unused)
     return Setting(name, ENGINE, (*flags, f"--hashing={hashing}"), nodes=NODES, all_cores=True)
 
 
 def alone(cores: int) -> Setting:
-    """Return the setting of one node without a cluster, with the report's changes; `cores` limits its threads."""
-    return Setting(ONE, ENGINE, _node(threads(cores)[1])[1:], all_cores=True)
+    """Return the setting of one node without a cluster, with the changes in report 5; `cores` limits its threads."""
+    return Setting(ONE, ENGINE, _node_flags(threads(cores)[1])[1:], all_cores=True)
 
 
 def apart(name: str, cores: int) -> Setting:
@@ -61,8 +61,7 @@ def apart(name: str, cores: int) -> Setting:
     return Setting(name, ENGINE, flags, processes=NODES, all_cores=True)
 
 
-def _node(pool: int) -> tuple[str, ...]:
-    """Return the flags of the report's node: a pool with a bounded queue, no write-ahead log, and a flush at 1 MiB."""
+def _node_flags(pool: int) -> tuple[str, ...]:
     queue = ("--execution=pool", f"--pool-threads={pool}", "--queue=array", f"--queue-size={QUEUE}")
     store = (f"{flag}={OLD_LSM[flag]}" for flag in (WAL, FLUSH))
     return (f"--nodes={NODES}", "--selectors=1", *queue, *store)

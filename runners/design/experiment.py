@@ -170,7 +170,7 @@ LISTEN = Parameter("listen", LOOPBACK, f"address that servers listen on; {OF_HOS
 
 
 def workload_of(name: str, settings: Sequence[str]) -> Workload:
-    """Return the lab's workload of this name; if `settings` name targets, the workload that all of them describe.
+    """Return the lab's workload of this name, or the one that all targets in `settings` (`target=FILE`) describe.
 
     Raises PlanError if a target lacks it or describes it differently, or if two targets would listen on one port.
     """
@@ -211,7 +211,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return by (extent, workload) the seconds of the longest load at one rate, and the bytes of the largest fill."""
+    """Return {(extent, workload): value}: seconds of the longest load at one rate, and bytes of the largest fill."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:
@@ -240,14 +240,14 @@ class Experiment:
     workloads: tuple[Workload, ...] = ()
 
     def blocks_of(self, asked: Mapping[str, Value]) -> tuple[Block, ...]:
-        """Return the blocks of a run with these checked parameters. Raises PlanError if a block can't be measured."""
+        """Return a run's blocks; `asked`: its checked parameters. Raises PlanError if a block can't be measured."""
         return self.blocks(asked) if self.blocks is not None else ()
 
     def planned_s(self, asked: Mapping[str, Value]) -> float:
         return sum(block.planned_s for block in self.blocks_of(asked)) + REPORT_S
 
     def shortfalls(self, asked: Mapping[str, Value]) -> tuple[Shortfall, ...]:
-        """Return the measures in which a run is smaller than the published size; empty without a published report."""
+        """Return the measures in which a run is smaller than the published one; `asked`: its checked parameters."""
         if not self.published or "size" not in asked:
             return ()
         here, there = (_extents(self.blocks_of({**asked, "size": size})) for size in (asked["size"], PUBLISHED))
@@ -255,7 +255,7 @@ class Experiment:
         return tuple(Shortfall(*key, here[key], there[key]) for key in smaller)
 
     def size_of(self, parameters: Mapping[str, Value]) -> str:
-        """Return the size that a run folder's name holds; `all` for an experiment that measures nothing."""
+        """Return the size (such as quick) for the name of a run folder; `all` if the experiment measures nothing."""
         return str(parameters.get("size", "all"))
 
     def checked(self, given: Mapping[str, object]) -> dict[str, Value]:

@@ -48,7 +48,7 @@ def most_again(steps: int) -> int:
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    Only rates up to MOST_SHARE times `base_rps` count; with `beyond`, rates up to the first one above `base_rps`.
+    Higher rates than MOST_SHARE times `base_rps` are left out; with `beyond`, all after the first one above `base_rps`.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -57,14 +57,14 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return a ladder's rates, lowest first: the published rates, and `shares` of the base rate unless close to one."""
+    """Return a ladder's rates, lowest first: published rates, and `shares` of `base_rps` that are not close to one."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
 
 
 def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """Return the rate nearest to each share of the base, without repeats; all rates if `shares` is None."""
+    """Return the rate nearest to each share of `base_rps`, without repeats; all rates if `shares` is None."""
     if shares is None:
         return list(rates)
     return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
@@ -181,7 +181,7 @@ class KneeSearch:
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return the session of load number `index`: short steps at `rates`, in an order drawn from the seed."""
+        """Return load `index`, a session of short steps at `rates` in random order; `closed_rps`: closed-loop rate."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -276,20 +276,20 @@ class Ladder:
 
 @dataclass(frozen=True, slots=True)
 class AroundTheKnee:
-    """The lengths and limits of one experiment's searches and ladders in a size; fields as in KneeSearch, Ladder."""
+    """Settings of the knee searches and ladders of one experiment, for one size of run such as quick."""
 
     knee_minutes: float  # 0: no search; rates are shares of the closed-loop rate
     probe_s: float  # length of a short step of a search
-    probe_warmup_s: float  # before a step of a ladder
+    probe_warmup_s: float  # warm-up before a step of a ladder
     shares: tuple[float, ...]  # empty: no ladder
-    profiled: tuple[float, ...] | None
+    profiled: tuple[float, ...] | None  # rate steps nearest to these shares are profiled too; None: all
     step_s: float  # length of a step of a ladder
     precision: float = 0.05
-    most_published: int = 99
+    most_published: int = 99  # so many published rates are offered too, at most
     starts: int = 1
     profiled_s: float | None = None
     published_s: float | None = None
-    beyond: bool = False
+    beyond: bool = False  # also the first published rate above the base
     objective: Objective = field(default_factory=Objective)
     connections: int = 1
     published: tuple[tuple[str, float], ...] = ()

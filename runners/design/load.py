@@ -23,11 +23,11 @@ class Workload:
     published_rate_rps: float | None = None
     filled_keys: int = 0  # keys 1 to this are in the store before the load
     filled_value_bytes: int = 120
-    arguments: tuple[str, ...] = ()
-    published_rates: tuple[str, ...] = ()  # names of outputs at several rates
+    arguments: tuple[str, ...] = ()  # of the script
+    published_rates: tuple[str, ...] = ()  # names of published outputs at several rates
     rewrites: int = 0  # how often the fill writes every key again
     fill_with: "Workload | None" = None  # requests that fill a foreign server
-    path: str = ""
+    path: str = ""  # of the GET, if there is no script
 
     @property
     def label(self) -> str:
@@ -56,14 +56,18 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return PUTs of random keys from 1 to `keys`; few keys, so that a store on the heap has room for all of them."""
+    """Return PUTs of random keys from 1 to `keys`; few keys, so that a store on the heap has room for all values."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
-    """Return GETs of random keys of a filled store, and of `absent_keys` more keys that it does not hold."""
+    """Return GETs of random keys of a filled store, and of `absent_keys` more keys that the store does not hold.
+
+    `published_rates`: names of published outputs at several rates. `rewrites`: how often the fill writes every key
+    again.
+    """
     return Workload(
         HALF_ABSENT if absent_keys else "get",
         SCRIPTS / "get_random.lua",
@@ -137,7 +141,7 @@ class Rate:
 def choose_rate(
     published_rps: float | None, capacity_rps: Mapping[str, float], given_rps: float = 0, share: float = STABLE_SHARE
 ) -> Rate:
-    """Return the given rate if above 0, else `share` of the lowest capacity, or the published rate if that is lower."""
+    """Return `given_rps` if above 0; else `share` of the lowest closed-loop rate, or the published rate if lower."""
     if given_rps > 0:
         return Rate(float(given_rps), "given")
     weakest, capacity = min(capacity_rps.items(), key=lambda reached: reached[1])
@@ -151,7 +155,7 @@ def choose_rate(
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The lengths in seconds of the loads in a run of this size."""
+    """A size of run, such as quick: how long its loads last, in seconds."""
 
     name: str
     warmup_s: float
@@ -161,7 +165,7 @@ class Size:
     starts: int = 1  # fresh starts of compared treatments
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
-        """Return the shape of a load that lasts `duration_s` for each of the `servers` that share it by slices."""
+        """Return the shape of one load on servers that take turns; it lasts `duration_s` per server."""
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 

@@ -28,7 +28,7 @@ def _plain(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What a load must keep: limits of percentiles, of the achieved share and of errors."""
+    """Limits of a load: of its percentiles, of the achieved share of its rate, and of its errors."""
 
     latencies: tuple[tuple[float, float], ...] = ((0.99, 10_000.0),)  # (level 0..1, upper limit in us)
     achieved: float = LEAST_ACHIEVED  # least share of the offered rate
@@ -119,7 +119,7 @@ class LoadLimit:
 
     @classmethod
     def read(cls, part: str) -> Self | None:
-        """Return one part of an objective, in lower case and without blanks; None if it is no limit."""
+        """Return the limit that a text in small letters without blanks states; None if it is no limit."""
         if match := _LATENCY.fullmatch(part):
             level, most_us = float(match["level"]) / 100, float(match["value"]) * _UNITS_US[match["unit"]]
             return cls(part, round(level, 6), most_us)

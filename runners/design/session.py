@@ -120,14 +120,14 @@ class Trial:
     """
 
     name: str
-    role: str
+    role: str  # its purpose, for example LOAD or FILL
     workload: Workload
     rate: Rate | None  # None: closed loop
     shape: Shape
     profile: tuple[str, ...] = ()  # events
     label: str = ""  # empty: the names of treatment and workload
     generator: str = ""  # empty: the run's generator
-    round: int | None = None
+    round: int | None = None  # number of its round, if generators send in rounds
     faults: tuple[Fault, ...] = ()
     loop: ClosedLoop | None = None
     sweep: Sweep | None = None  # then `rate` is the mean over steps and rests
@@ -155,7 +155,7 @@ class Trial:
 
 
 def profiled(load: Trial, name: str, events: Sequence[str]) -> tuple[Trial, ...]:
-    """Return copies of a load with a profiler: `name` for the events other than locks, `name`-locks for locks."""
+    """Return copies of a load with a profiler: one called `name` for all events but locks, `name`-locks for locks."""
     shape = replace(load.shape, duration_s=min(load.shape.duration_s or MOST_PROFILED_S, MOST_PROFILED_S))
     others, locks = (tuple(event for event in events if (event == LOCK) == alone) for alone in (False, True))
     recordings = ((name, others), (f"{name}-locks", locks))
@@ -172,7 +172,7 @@ class Session:
     restart: bool = False  # start the server again after the fill
     warm_up: Trial | None = None  # a closed loop; sessions that differ only in their trials share one warm server
     keep_others: bool = False  # warm servers of earlier sessions stay up
-    heads: int = 0  # responses of an extra start whose HTTP heads are read one by one
+    heads: int = 0  # if not 0: an extra start sends so many responses, and their HTTP heads are read
 
     @property
     def planned_s(self) -> float:
@@ -201,8 +201,8 @@ class Member:
 class SharedSession:
     """One start of several servers: they are warmed, loaded one by one, then loaded together by one schedule.
 
-    The reference has the same rate as the others: at a quarter of this rate, cold caches made its median longer than a
-    store's.
+    The server that does nothing has the same rate as the others: at a quarter of this rate, cold caches made its median
+    longer than a store's.
     """
 
     number: int
@@ -233,7 +233,7 @@ class SharedSession:
 
 
 def specification(session: Session | SharedSession) -> str:
-    """Return the hash of a session's plan: a resume measures again only sessions whose hash differs."""
+    """Return a hash of a session's plan; a resumed run measures a session again only if its hash has changed."""
     plain = msgspec.to_builtins(session, enc_hook=lambda path: path.name)  # a checkout may lie anywhere
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -57,7 +57,8 @@ class Setting:
     def parse(cls, text: str, known: Sequence[str]) -> Self:
         """Return the setting of a text: an engine's name, or an engine with changes.
 
-        Examples: `lsm`; `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. Raises PlanError for another form.
+        Examples: `lsm`; `engine=lsm,--flag=value,-XX:+UseZGC,heap_mb=256,name=zgc`. `known`: the engines that there
+        are. Raises PlanError for another form.
         """
         named: dict[str, str] = {}
         server, jvm = [], []

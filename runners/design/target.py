@@ -85,7 +85,7 @@ class TargetFile:
 
     @property
     def data(self) -> Path | None:
-        """The folder that is emptied before each start."""
+        """The folder that is emptied before each start; None if the target names none."""
         return None if self.target.data is None else self.directory / self.target.data
 
     @property
@@ -160,7 +160,7 @@ def read_target(path: Path) -> TargetFile:
 
 
 def target_of(text: str) -> TargetFile | None:
-    """Return the target that a setting's text names; None for the lab's own server. Raises as `read_target`."""
+    """Return the target that a setting's text names; None for the lab's own server. Raises PlanError for a bad file."""
     return read_target(Path(text.removeprefix(AS_TARGET))) if text.startswith(AS_TARGET) else None
 
 
@@ -194,7 +194,7 @@ def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
 
 
 def shared_workloads(files: Sequence[TargetFile]) -> list[tuple[str, Workload]]:
-    """Return all workloads as (block name, workload); names begin with `get` or `put`. Raises as `shared_workload`."""
+    """Return all workloads as (block name, workload). Raises PlanError if the targets do not describe them alike."""
     workloads = []
     for name, described in files[0].target.workloads.items():
         kind = "get" if described.script is None and described.method in ("GET", "HEAD") else "put"

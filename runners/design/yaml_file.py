@@ -116,7 +116,7 @@ class _Reading(Generic[Record]):
             keys, cause = (*above, *inside), _WHERE.sub("", message)
             if unknown := re.search(r"unknown field `(.+)`", cause):
                 part = next((form.parts[key] for key in keys if key in form.parts), form.record)
-                valid = [*_descriptions(part)]
+                valid = [*_descriptions_by_key(part)]
                 near = difflib.get_close_matches(unknown[1], valid, 1)
                 hint = f"did you mean {near[0]}? " if near else ""
                 remedy = f"{hint}valid: {', '.join(valid)}"
@@ -127,13 +127,12 @@ class _Reading(Generic[Record]):
         form, where, named = self.form, f"{self.path}, line {_line(self.root, keys)}", ".".join(map(str, keys))
         parts: tuple[type[msgspec.Struct], ...] = (form.record,)
         for part in (*(form.parts[key] for key in keys if key in form.parts), *parts):
-            known = ((key, _descriptions(part).get(key)) for key in reversed(keys))
+            known = ((key, _descriptions_by_key(part).get(key)) for key in reversed(keys))
             remedy = remedy or next((f"`{key}`: {text}" for key, text in known if text), "")
         return PlanError(f"{where}, key {named}" if named else where, cause, remedy or form.remedy)
 
 
-def _descriptions(record: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the descriptions of a record's keys, by key; an empty text if a key has none."""
+def _descriptions_by_key(record: type[msgspec.Struct]) -> dict[str, str]:
     return {
         field.encode_name: "".join(meta.description or "" for meta in getattr(field.type, "__metadata__", ()))
         for field in msgspec.structs.fields(record)

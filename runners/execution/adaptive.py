@@ -35,7 +35,7 @@ from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to measure or to read back, with the record of the ladder or interleaved block that its steps get."""
+    """A session to measure or to read back, and the records that its steps get."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
@@ -50,7 +50,8 @@ Say = Callable[[str], None]
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
     """Yield the requests of an interleaved block: closed loops that set the rate, then starts until there is a verdict.
 
-    `reached_rps`: closed-loop rates by treatment, if an earlier block has measured them.
+    The generator is sent the steps of every request. `reached_rps`: {treatment: closed-loop rate} if an earlier block
+    has measured it.
     """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():
@@ -101,8 +102,8 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     """Yield the requests of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
 
-    A step is repeated if the generator was late or the step is invalid. `base`: the base of the rates, if an earlier
-    block has measured it.
+    A step is repeated if the generator was late or the step is invalid. `base`: what the rates are shares of, if an
+    earlier block has measured it.
     """
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
@@ -141,7 +142,7 @@ class _ServerSearch:
     block: KneeSearch
     closed: list[Step] = field(default_factory=list)  # its closed loops
     rates: list[float] = field(default_factory=list)  # of the next load
-    loads: list[Step] = field(default_factory=list)
+    loads: list[Step] = field(default_factory=list)  # with short steps
     steps: list[RateStep] = field(default_factory=list)  # the rate steps of all its loads
 
     @property
@@ -153,17 +154,14 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with its closed loop.
-
-        The next rates are chosen anew if their range does not overlap the first rates for this loop.
-        """
+        """Begin a start with its closed loop; keep the next rates if they overlap the first rates for this loop."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self) -> bool:
-        """Return whether the start has no load yet, or the knee is imprecise and the start's budget allows a load."""
+        """Return whether to send another load: the first one of a start, or the knee is imprecise and time is left."""
         start, ladder = self.server.start, self.loads[-1].record.ladder if self.loads else None
         if not self.loads or (ladder is not None and ladder.start != start):
             return True
@@ -232,7 +230,10 @@ def _so_far(knee: Knee | None) -> str:
 
 
 def base_of(block: KneeSearch, steps: Sequence[Step], server: WarmServer) -> LadderBase | None:
-    """Return a ladder's base rate from a search on one server; None if it has no closed loop or no rate step."""
+    """Return the base rate of a ladder from a knee search on `server`: the knee, or else the closed loop's rate.
+
+    None if the server's closed loop or all its valid rate steps are missing in `steps`, the steps of the search.
+    """
     own = [step for step in steps if step.subject == server.treatment.name and step.workload == server.workload.name]
     loads = [step for step in own if step.kind == RATE_STEP]
     rate_steps = [rate_step for load in loads for rate_step in _rate_steps(load, block)]
@@ -248,7 +249,7 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Knee | None, closed: Step) -> LadderBase:
-    """Return the base rate of a ladder: the knee, else a known end of its interval, else the closed loop's rate."""
+    """Return the base rate of a ladder: the knee, or a known bound of the knee, or else the closed loop's rate."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # without NaN
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=served_rps(closed))

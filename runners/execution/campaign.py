@@ -53,7 +53,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a job ended."""
 
-    address: str
+    address: str  # of the job
     status: Literal["complete", "failed"]
     cause: str = ""
     stop: bool = False  # later jobs would fail too
@@ -61,8 +61,8 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     loaded_s: float = 0.0  # of its loads alone
     trials: int = 0
     invalid: int = 0  # trials that are not valid
-    sentinel_us: float | None = None
-    host: str = ""
+    sentinel_us: float | None = None  # p50 of the run's sentinel
+    host: str = ""  # that measured the job
 
 
 def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
@@ -114,7 +114,8 @@ def carry_out(
 ) -> Ended:
     """Measure the jobs without a result, as long as `minutes` allow; return how the campaign ended.
 
-    Raises MeasureError if an outcome says that later jobs would fail too.
+    `measure` measures a job into a folder. `watch` shows when jobs begin and end. Raises MeasureError if an outcome
+    says that later jobs would fail too.
     """
     begun_s = time.monotonic()
     outcomes: list[JobOutcome] = []

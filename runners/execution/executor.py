@@ -84,10 +84,10 @@ class Executor:
                 request = next(requests)
                 while True:
                     measured = list[Step]()
-                    if (possible := self._possible(request)) is not None:
+                    if (possible := self._without_absent_tools(request)) is not None:
                         together = isinstance(possible.session, SharedSession)
                         measure = self._measured_together if together else self._measured
-                        measured = self._kept(possible.session) or measure(block, possible)
+                        measured = self._measured_before(possible.session) or measure(block, possible)
                     steps += measured
                     request = requests.send(measured)
             except StopIteration:  # an earlier rate step of the block that is not in `steps` would count in its ladder
@@ -148,7 +148,7 @@ class Executor:
         for session in block.loads(block.rate(facts.achieved_rps(closed))):
             yield Request(session)
 
-    def _possible(self, request: Request) -> Request | None:
+    def _without_absent_tools(self, request: Request) -> Request | None:
         """Return the request without trials of absent generators; None if no trial is left or the JDK is absent."""
         session = request.session
         if isinstance(session, SharedSession):
@@ -164,7 +164,7 @@ class Executor:
         trials = tuple(trial for trial in session.trials if trial.generator not in absent)
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
-    def _kept(self, session: Session | SharedSession) -> list[Step]:
+    def _measured_before(self, session: Session | SharedSession) -> list[Step]:
         """Return a session's steps, measured before a resume; empty if one is missing or the plan has changed."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         steps = [read_step(folder) for folder in kept if folder is not None]

@@ -211,7 +211,6 @@ class Measurement:
 
 
 def _start_us(folder: StepFolder) -> float | None:
-    """Return when the recorded window began, in us of Unix time; None if the generator does not report it."""
     for path in (folder.load_json, folder.console):
         with contextlib.suppress(ReadError):
             if (start_unix_us := read_load_json(path).start_unix_us) is not None:
@@ -249,15 +248,15 @@ def warm_up(
     server: Target,
     workload: Workload,
     shape: Shape,
-    whole_s: float,
+    whole_s: float,  # how long the warm-up is planned to take
     *,
-    kind: str = KIND,
-    known: StepRecord = NOTHING_KNOWN,
+    kind: str = KIND,  # the role of its steps
+    known: StepRecord = NOTHING_KNOWN,  # fields of their records
 ) -> Step:
     """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last step."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), time.monotonic()
-    with _compiler_freed(server):
+    with _compiler_on_all_cores(server):
         while True:
             step = measurement.step(Trial(name, kind, workload, None, loop), server, known=known)
             left_s = bound_s - (time.monotonic() - began) - loop_s
@@ -269,12 +268,11 @@ def warm_up(
 def let_rest(server: Target, step: Step) -> None:
     """If a step left JIT compilation unfinished, wait until the server is done with it, for at most REST_S."""
     if not_warm(step) and server.alive():
-        with _compiler_freed(server):
+        with _compiler_on_all_cores(server):
             _await_compiler(server, REST_S)
 
 
-def _compiler_freed(server: Target) -> contextlib.AbstractContextManager[None]:
-    """Let a JVM's compiler use every core while the body runs; do nothing for other servers."""
+def _compiler_on_all_cores(server: Target) -> contextlib.AbstractContextManager[None]:
     return compiling_anywhere(server.pid) if isinstance(server, RunningServer) else contextlib.nullcontext()
 
 

@@ -42,7 +42,7 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield, when asked, the Moment since the last one, from new lines of a load's log; None without new lines."""
+    """Yield a Moment from the lines that a load's log has got since the last one; None if there are none."""
     # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
@@ -287,7 +287,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Run a block as the body; then count the planned seconds of its parts in the run's total, not `planned_s`."""
+        """Correct the run's total once the body has run a block: what its parts planned replaces `planned_s`."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s

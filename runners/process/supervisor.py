@@ -33,14 +33,14 @@ _START_TIMEOUT_S = 10.0
 
 
 class Guards:
-    """The program that forks a guard for every child. It starts with the first child and ends with this process."""
+    """A program that forks a guard for every child process; the guard stops its child when this process ends."""
 
     _starting = threading.Lock()
     _program: subprocess.Popen[bytes] | None = None
     _socket: socket.socket | None = None
 
     def fork(self, own_end: socket.socket, streams: Sequence[int]) -> None:
-        """Fork a guard that gets one end of a socket pair and the standard streams of a child."""
+        """Fork a guard; `own_end`: its end of a socket pair, `streams`: standard input, output, error of the child."""
         with self._starting:
             if self._socket is None or self._program is None or self._program.poll() is not None:
                 self._socket, theirs = socket.socketpair()
@@ -66,7 +66,7 @@ class Child:
         self._received = b""
         self._code: int | None = None
         self._cpu_s: float | None = None
-        first = self._line() if self._readable(_START_TIMEOUT_S) else b""
+        first = self._line_of_guard() if self._readable(_START_TIMEOUT_S) else b""
         if not first:
             self._close()
             raise ToolError(self.command[0], "can't be started", "check that it is there and may be executed")
@@ -75,8 +75,7 @@ class Child:
     def _readable(self, timeout_s: float | None) -> bool:
         return bool(select.select([self._lab_end], [], [], timeout_s)[0])
 
-    def _line(self) -> bytes:
-        """Return the next line that the guard wrote; empty if the guard has ended."""
+    def _line_of_guard(self) -> bytes:
         while b"\n" not in self._received:
             more = b""
             with contextlib.suppress(ConnectionResetError):
@@ -92,7 +91,7 @@ class Child:
         if self._code is None and (self._received or self._readable(timeout_s)):
             with self._reading:
                 if self._code is None:
-                    used_s, _, code = self._line().decode().partition(" ")
+                    used_s, _, code = self._line_of_guard().decode().partition(" ")
                     self._cpu_s = float(used_s) if used_s else None
                     # a guard that ended without this line was killed, and then the kernel has killed the process
                     self._code = int(code) if code else 128 + signal.SIGKILL
@@ -158,7 +157,7 @@ def start(
     stdout: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
     env: Mapping[str, str] | None = None,
-    grace_s: float = GRACE_S,
+    grace_s: float = GRACE_S,  # from the stop signal until it is killed
     directory: Path = ROOT,
     stop_signal: str = "SIGTERM",
 ) -> Child:

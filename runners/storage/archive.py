@@ -30,7 +30,7 @@ _HEAD = struct.Struct(f"<{len(MAGIC)}sII")
 class Content:
     """The content of one step in an archive: its record, its frames and its generator's console output."""
 
-    meta: dict[str, Any]
+    meta: dict[str, Any]  # the record
     frames: Mapping[str, "pd.DataFrame"]
     console: str | None
 
@@ -40,7 +40,7 @@ class Part:
     """One frame of all steps, as it lies in the archive."""
 
     rows: tuple[int, ...]  # number of rows of each step
-    columns: tuple[dict[str, Any], ...]
+    columns: tuple[dict[str, Any], ...]  # the `Column` of every column
     at: int  # offset of the data in the file
     bytes: int  # length of the data
 
@@ -50,8 +50,8 @@ class Archive:
     """The steps of an archived run; frames are read on demand."""
 
     path: Path
-    metas: dict[str, dict[str, Any]]
-    parts: dict[str, Part] = field(repr=False, compare=False)
+    metas: dict[str, dict[str, Any]]  # {step: its record}
+    parts: dict[str, Part] = field(repr=False, compare=False)  # by name of the frame
     texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)  # (offset, length) of the texts of a column
     _frames: dict[str, "dict[str, pd.DataFrame]"] = field(default_factory=dict, repr=False, compare=False)
     _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -69,7 +69,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> "dict[str, pd.DataFrame]":
-        """Return, by step name, the frame `name` of the steps; a step whose frame has no row is left out."""
+        """Return {step: its frame `name`}, without steps whose frame has no row."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]

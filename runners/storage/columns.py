@@ -44,7 +44,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return, by column name, the sorted distinct texts of all text columns of that name in the frames."""
+    """Return {column: its sorted distinct texts in all frames}, for text columns."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:
@@ -69,7 +69,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame that `pack` wrote; `texts`: by column name, the distinct texts as an Arrow array."""
+    """Return the frame that `pack` wrote; `texts`: {column: its distinct texts as an Arrow array}."""
     import pyarrow as pa
 
     codes: dict[str, Whole] = {}
@@ -115,7 +115,10 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return (description, codes, packed values) of a column, at its smallest: best coding, then base, then group."""
+    """Return (description, codes, packed values) of a column, at its smallest: best coding, then base, then group.
+
+    `texts`: see `texts_of`. `others`: the columns that were written before, by name.
+    """
     middle = max(0, (len(values) - TRIED) // 2)
     some = slice(middle, middle + TRIED)
     parts = {key: codes[some] for key, (_, codes) in others.items()}
@@ -212,9 +215,8 @@ def _of_codes(coding: str, codes: Whole) -> npt.NDArray[np.float64]:
 
 
 def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np.float64]:
-    """Return numbers times ten to a power; a negative power divides, so that the result is rounded only once."""
     tens = 10.0 ** np.abs(power)
-    return np.where(power < 0, numbers / tens, numbers * tens)
+    return np.where(power < 0, numbers / tens, numbers * tens)  # a division is rounded only once
 
 
 def _values(coding: str, differences: Whole) -> npt.NDArray[Any]:

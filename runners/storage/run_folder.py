@@ -256,7 +256,7 @@ def given_up(
             or _measured_now(manifest)
         ):
             result = complete and "address" in manifest
-            removed.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes(folder.path), result))
+            removed.append(GivenUp(folder, str(manifest.get("status")), age_days, _bytes_on_disk(folder.path), result))
         later[alike] += complete
     yield from reversed(removed)
 
@@ -282,6 +282,5 @@ def _measured_now(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("status") == "running" and (not isinstance(pid, int) or psutil.pid_exists(pid))
 
 
-def _bytes(folder: Path) -> int:
-    """Return the bytes that a folder takes on the disk."""
+def _bytes_on_disk(folder: Path) -> int:
     return sum(os.lstat(Path(base, name)).st_blocks * 512 for base, _, names in os.walk(folder) for name in names)

@@ -74,7 +74,7 @@ class ProcessStatus(Struct, frozen=True):
 class ProfileRecord(Struct, frozen=True):
     """The facts that a profiler's recording states about itself."""
 
-    engine: str = ""
+    engine: str = ""  # what the profiler samples with
     version: str = ""
     samples: dict[str, int] = {}  # number of samples by event
     settings: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class WitnessRecord(Struct, frozen=True):
 class ClockRecord(Struct, frozen=True):
     """The wall clock of a generator's host, compared with that of the server's host (RFC 5905)."""
 
-    offset_us: float = 0.0  # how far it is ahead …
+    offset_us: float = 0.0  # how far the clock of the generator's host is ahead …
     uncertainty_us: float = 0.0  # … to within this
     round_trip_us: float = 0.0
     exchanges: int = 0  # number of messages and replies behind the estimate
@@ -142,7 +142,7 @@ class SearchRecord(Struct, frozen=True):
 class LadderBase(Struct, frozen=True):
     """The base rate of a ladder, whose rates are shares of it."""
 
-    what: str  # knee or closed loop
+    what: str  # `knee` or `closed loop`
     rps: float
     knee: tuple[float, float, float] | None = None  # with the ends of its interval
 
@@ -152,11 +152,11 @@ class LadderRecord(Struct, frozen=True):
 
     name: str
     objective: str = ""
-    minutes: float | None = None
+    minutes: float | None = None  # the search's budget
     start: int = 1  # number of the server's start, from 1
     search: SearchRecord | None = None
     base: LadderBase | None = None
-    published: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()  # names of published outputs
 
 
 class InterleavedRecord(Struct, frozen=True):
@@ -165,11 +165,11 @@ class InterleavedRecord(Struct, frozen=True):
     name: str = ""
     treatments: tuple[str, ...] = ()  # the first one is the baseline
     arm: str = ""  # the server that the trial loads; empty: all
-    planned_rounds: int = 0
-    smallest_difference: float = 0.0
+    planned_rounds: int = 0  # the planned number of starts
+    smallest_difference: float = 0.0  # the smallest relative change that matters
     seed: int = 0
-    rate_rps: float = 0.0
-    rate_basis: str = ""
+    rate_rps: float = 0.0  # offered to every server; 0: closed loop
+    rate_basis: str = ""  # why this rate was chosen
     control: str = ""  # the second process of the baseline
     reference: str = ""  # the server that does nothing
     primary: str = ""  # the quantity that decides
@@ -201,12 +201,12 @@ class TargetRecord(Struct, frozen=True):
 class LoopRecord(Struct, frozen=True):
     """A closed loop on the JDK's HTTP server."""
 
-    stage: str = ""
+    stage: str = ""  # name of the block
     stage_title: str = ""
-    published: str | None = None
-    drawn_keys: int | None = None
-    held_keys: int | None = None
-    kernel_hz: int | None = None
+    published: str | None = None  # name of the published run that it repeats
+    drawn_keys: int | None = None  # how many keys it draws from
+    held_keys: int | None = None  # how many keys the store holds
+    kernel_hz: int | None = None  # ticks per second of the kernel's coarse timers
     tcp: dict[str, int] = {}  # increments of the kernel's TCP counters
 
 
@@ -259,15 +259,15 @@ class StepRecord(Struct, frozen=True):
     schema: str = SCHEMA
     name: str = ""
     label: str = ""
-    block: str = ""
-    specification: str = ""
+    block: str = ""  # the block that it belongs to
+    specification: str = ""  # hash of its session's plan
     role: str = ""  # its purpose: sentinel, probe, fill, warm-up, floor, load …
     engine: str = ""
     treatment: str = ""  # name of the server's setting
     workload: str = ""
-    round: int | None = None
+    round: int | None = None  # number of its round or start
     offered_rps: float | None = None
-    rate_basis: str = ""
+    rate_basis: str = ""  # why this rate was chosen
     connections: int | None = None
     threads: int | None = None
     warmup_s: float | None = None

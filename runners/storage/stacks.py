@@ -29,9 +29,9 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
         for numbers, parts in map(_message, profile[4]):
             frames_of[numbers[1][0]] = [names[line[1][0]] for line, _ in map(_message, parts[4])]
         for numbers, parts in map(_message, profile[2]):
-            counts = _repeated(numbers[2], parts[2])
+            counts = _all_numbers(numbers[2], parts[2])
             # locations come leaf first, and the lines of one location innermost first
-            frames = [name for place in _repeated(numbers[1], parts[1]) for name in frames_of[place]]
+            frames = [name for place in _all_numbers(numbers[1], parts[1]) for name in frames_of[place]]
             if frames and counts and counts[0] > 0:
                 yield frames[::-1], counts[0]
     except (IndexError, KeyError, zlib.error) as error:
@@ -39,7 +39,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
 
 
 def encoded(stacks: Mapping[str, int], event: str) -> bytes:
-    """Return a pprof profile as bytes; `stacks`: weights by stack (`frame;frame`, root first)."""
+    """Return a pprof profile of an event (cpu, alloc, lock) as bytes; `stacks`: {`root;frame;frame`: weight}."""
     strings = {"": 0}
 
     def text(value: str) -> int:
@@ -83,8 +83,7 @@ def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int,
     return numbers, parts
 
 
-def _repeated(numbers: list[int], packed: list[bytes]) -> list[int]:
-    """Return all numbers of a repeated varint field: the single ones, then the ones in packed form."""
+def _all_numbers(numbers: list[int], packed: list[bytes]) -> list[int]:
     for part in packed:
         at = 0
         while at < len(part):
@@ -118,7 +117,7 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def speedscope(stacks: Mapping[str, int], event: str, title: str) -> dict[str, object]:
-    """Return the JSON object of a speedscope file; `stacks`: weights by stack (`frame;frame`, root first)."""
+    """Return the JSON object of a speedscope file; `stacks`: {`root;frame;frame`: weight of the event}."""
     frames: dict[str, int] = {}
     samples = [[frames.setdefault(name, len(frames)) for name in stack.split(";")] for stack in stacks]
     unit = {"alloc": "bytes", "lock": "nanoseconds"}.get(event, "none")
