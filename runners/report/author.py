@@ -17,7 +17,7 @@ MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so th
 
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return at most ten lines for the original report's author; () if the run decides none of its claims."""
+    """Return at most ten lines for the author of the original report; none if the run decides none of its claims."""
     numbered = list(enumerate(conclusion.answers, 1))
     if all(answered.agrees is None for _, answered in numbered):
         return ()
@@ -27,7 +27,6 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
 
 
 def _measured(results: Results) -> Iterator[str]:
-    """Yield a sentence on the tools, rates and lengths of the published outputs that a run reproduces."""
     named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
     published = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
     for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):

@@ -57,7 +57,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 
 def size_words(run: Run) -> str:
-    """Return a run's size in words, with an explanation of the size `published`."""
+    """Return the size of a run (a preset of how long loads last) in words. The size `published` is explained."""
     size = str(run.manifest.get("size"))
     if size == PUBLISHED:
         return f"the published workloads at rates that this machine achieves, most for a minute (size “{size}”)"
@@ -83,7 +83,7 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it has fewer than two rows."""
+    """Return a table of the run's settings and loads that TREATMENTS explains; None if it has fewer than two rows."""
     names = {step.subject: step.subject for step in run.steps}
     names |= {step.workload: step.workload.upper() for step in run.steps}
     rows = tuple((names[name], text) for name, text in TREATMENTS.items() if name in names)
