@@ -73,7 +73,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the machine before the run. BUSY is left out if the machine was quiet during the loads."""
+        """The warnings on the machine before the run. BUSY is left out if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(

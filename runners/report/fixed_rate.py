@@ -58,7 +58,7 @@ def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return a table of the loads at one rate, else of the highest quotable step of every ladder; None without both."""
+    """Return a table of the loads at one rate, else of every ladder's highest quotable step; None without either."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:

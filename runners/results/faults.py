@@ -87,7 +87,10 @@ def fails(results: "Results", subject: str) -> Answer | None:
 
 
 def shared_response(results: "Results") -> Answer | None:
-    """Answer: can all requests share one response object? No if the last HTTP head is longer than the first."""
+    """Answer: can all requests share one response object? None if this was not tried.
+
+    No if the HTTP head of the last response is longer than the head of the first, else yes.
+    """
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:
