@@ -35,7 +35,10 @@ LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
 
 def navigation(entries: Iterable[Any]) -> Iterator[Any]:
-    """Yield a navigation's entries, with the sorted paths of the matching files in place of a glob pattern."""
+    """Yield the navigation in mkdocs.yml with the sorted paths of all matching files in place of a glob pattern.
+
+    An entry is a path, a glob pattern, or a dict from the name of a section to its list of entries.
+    """
     for entry in entries:
         if isinstance(entry, dict):
             yield {name: list(navigation(part)) for name, part in entry.items()}
@@ -44,7 +47,7 @@ def navigation(entries: Iterable[Any]) -> Iterator[Any]:
 
 
 def paths(entries: Iterable[Any]) -> Iterator[str]:
-    """Yield the paths of all pages in a navigation, section by section."""
+    """Yield the paths of all pages, section by section. `entries` is what `navigation` yields."""
     for entry in entries:
         if isinstance(entry, dict):
             yield from (path for part in entry.values() for path in paths(part))
@@ -59,7 +62,7 @@ def settings() -> dict[str, Any]:
 
 
 def pages() -> dict[str, str]:
-    """Return a dict from page path to Markdown. Raises FileNotFoundError if a page in the navigation has no file."""
+    """Return the Markdown of all pages by path. Raises FileNotFoundError if a page in the navigation has no file."""
     made = {
         "reference/commands.md": commands(),
         "reference/experiments.md": experiments(),
@@ -76,7 +79,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return a page's Markdown with links only to pages in `known`. Other links to files become their text and path."""
+    """Return the Markdown `text` of the page at `page`. Links to files that are not in `known` become text and path."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -105,7 +108,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the Markdown of a page that lists the keys of a YAML file; `schema` is the file's JSON schema."""
+    """Yield the Markdown of a page on a YAML file's keys. `lab schema` prints `schema` for `name`, such as target."""
     yield f"# {schema['title']}\n\nIts keys; `lab schema {name}` prints the schema."
     for title, part in schema["$defs"].items():
         yield f"\n## {title}\n\n{part.get('description', '')}\n"
@@ -131,7 +134,7 @@ def rules() -> Iterator[str]:
 
 
 def write(folder: Path) -> None:
-    """Write pages, their pictures and mkdocs.yml into a folder. Earlier contents of the folder are removed."""
+    """Write all pages, their pictures and mkdocs.yml into a folder. Earlier contents of the folder are removed."""
     shutil.rmtree(folder, ignore_errors=True)
     copied = {f"assets/{name}": f"{DOCS}/{name}" for name in ASSETS}
     for page, text in pages().items():

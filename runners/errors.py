@@ -10,7 +10,7 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e
 
 
 def printable(text: str) -> str:
-    """Return text that a terminal can print safely: escape sequences replace the UNPRINTABLE characters."""
+    """Return text that a terminal can print safely: UNPRINTABLE characters are replaced by their escape sequences."""
     return UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
@@ -27,7 +27,7 @@ class Exit(IntEnum):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user interrupted a run, which can be resumed from `folder`."""
+    """The error that the user interrupted a run. `folder` is the run's folder, from which the run can be resumed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))
@@ -35,7 +35,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class LabError(Exception):
-    """An error that the user can act on. Its text is `thing: cause; remedy`."""
+    """An error that the user can act on. Its text says what failed, why, and what to do: `thing: cause; remedy`."""
 
     exit_code: ClassVar[Exit] = Exit.PROBLEM
 
@@ -47,7 +47,6 @@ class LabError(Exception):
         self.remedy = remedy
 
     def __reduce__(self) -> tuple[type["LabError"], tuple[str, str, str]]:
-        """Pickle the error as its three parts, so that another process can receive it."""
         return type(self), (self.thing, self.cause, self.remedy)
 
 
@@ -80,7 +79,10 @@ class ReadError(Exception):
 
 
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
-    """Return a file's text, with invalid UTF-8 replaced unless `strict`. Raises ReadError if it can't be read."""
+    """Return a file's text. Raises ReadError, with the advice `remedy`, if the file can't be read.
+
+    If `strict`, invalid UTF-8 is such an error too. Else its bytes are replaced.
+    """
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
     except (OSError, UnicodeDecodeError) as error:
@@ -88,7 +90,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """Return an error's cause in words, without a file's full path, which means nothing in a report."""
+    """Return an error's cause in words. For a file error it leaves out the path, which means nothing in a report."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

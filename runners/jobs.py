@@ -35,19 +35,20 @@ from runners.trial import machine
 
 
 class Appraisal:
-    """A callable that returns a job's content address and planned seconds. It examines machine and tools once."""
+    """A callable that returns a job's content address and planned seconds. It examines machine and tools only once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
         self._target = cache(lambda text: content_hash(file) if (file := target_of(text)) is not None else text)
-        self._generator = cache(_generator)
+        self._generator = cache(_versions_by_tool)
         # the hash and version are known without building anything
         self._server = cache(lambda: f"{source_hash(SERVER_JAVA) if CHECKOUT else ''} {require_jdk().version}")
 
     def __call__(self, kind: str, parameters: Mapping[str, Value], repeat: int) -> tuple[str, float]:
-        """Return a job's content address, a hash of all that determines its result, and its planned seconds.
+        """Return a job's content address and its planned seconds. Raises LabError if the job can't be run.
 
-        The address has 16 hex digits. `kind` is the experiment or command. Raises LabError if the job can't be run.
+        The address has 16 hex digits. It is a hash of all that determines the job's result. `kind` is an experiment or
+        a command, such as load. `repeat` is the number of the job among equal jobs of its campaign, from 1.
         """
         plan = plan_of(kind)
         if not plan.blocks_of(parameters):
@@ -63,11 +64,10 @@ class Appraisal:
         return hashlib.sha256(text.encode()).hexdigest()[:16], planned_s
 
 
-def _generator(chosen: str) -> dict[str, str]:
-    """Return versions by tool: of truepace, which every run uses, and of the tools that `chosen` lists with commas."""
+def _versions_by_tool(tools: str) -> dict[str, str]:
     versions = {"truepace": present_loadgen_sources() if CHECKOUT else truepace_tool(TRUEPACE).version}
     for name, find in (("wrk2", find_wrk2), ("wrk", find_wrk)):
-        if name in chosen.split(",") and (tool := find()) is not None:
+        if name in tools.split(",") and (tool := find()) is not None:
             versions[name] = tool.version
     return versions
 
@@ -80,7 +80,7 @@ class LocalRunner:
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`, or resume the attempt there. An OSError or LabError makes a failed outcome."""
+        """Measure a job into `folder`, or resume an attempt in it. An OSError or LabError makes the status `failed`."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -125,7 +125,7 @@ class LocalRunner:
         return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return a job's run folder, and whether it holds an attempt to resume. `anew` removes an earlier attempt."""
+        """Return a job's run folder, and whether it holds an attempt to resume. `anew` removes that attempt."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -166,7 +166,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
     """Return the fields of JobOutcome that describe a run's trials.
 
-    `kept` has the (name, start in Unix us) of an earlier attempt's trials, whose time `loaded_s` leaves out.
+    `kept` names the trials of an earlier attempt by (name, start in Unix us). `loaded_s` leaves out their time.
     """
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(

@@ -43,7 +43,7 @@ __all__ = ["Lab", "Past", "report"]
 
 
 class Lab:
-    """One run of an experiment: its plan, its run folder, and the server that is up now."""
+    """One run of an experiment: its plan, its run folder, and the server that runs now."""
 
     _current: Lab | None = None
 
@@ -160,7 +160,7 @@ class Lab:
         return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
-        """Stop the server, write report.html and report.md; return the experiment's answers and the report's path."""
+        """Stop the server, write report.html and report.md, and return the answers with the path of report.html."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
@@ -187,7 +187,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return manifest fields on the machine, the tools' versions, the state of git, and warnings on the machine."""
+    """Return the fields of a run's manifest on the machine, the tools' versions, the state of git, and warnings."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -211,7 +211,7 @@ def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, o
 
 
 class Past:
-    """The history of all runs below some folders. It is copied to a new run folder, from which a report is made."""
+    """The history of all runs below some folders. The history is copied to a new run folder, which gets a report."""
 
     def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
         self._history, self.folder, self._metrics = history, folder, metrics
@@ -257,6 +257,6 @@ class Past:
         return trends(frames["measurements"], frames["runs"], self._metrics)
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md; return the answers and the report's path."""
+        """Write report.html and report.md, and return the answers with the path of report.html."""
         self.folder.finish("complete")
         return Concluded(write_report(self.folder), self.folder.report_html)

@@ -31,7 +31,7 @@ QUOTED_ROLES = frozenset({LOAD, FLOOR, RATE_STEP, LOOP, ROUND, STALL, OUTAGE, PA
 
 @dataclass(frozen=True, eq=False)  # without slots: cached_property needs a __dict__
 class Measured:
-    """The data of one block of trials. As the last line of a notebook's cell it shows its figures and a small table.
+    """The data of one block, which is a group of measurements. A notebook shows its figures and a small table.
 
     The first column of every frame is `load`, the name of the load's folder (`put-lsm`). Latencies are in microseconds.
     Times are in seconds from the start of the recorded window (after the warm-up), and shares are from 0 to 1.
@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def loads(self) -> tuple[Step, ...]:
-        """The unprofiled loads whose latencies may be quoted; fills, probes and warm-ups are only in `steps`."""
+        """The loads without a profiler whose latencies reports may quote. Other measurements are only in `steps`."""
         return tuple(step for step in self.steps if step.kind in QUOTED_ROLES and not step.profiled)
 
     @property
@@ -81,7 +81,7 @@ class Measured:
         load is not valid or the server did not achieve the offered rate.
         """
         quotable = {step.name: facts.quotable(step) for step in self.loads}
-        spectra = self._frames("spectrum", self.loads)
+        spectra = self._joined_frames("spectrum", self.loads)
         return spectra.assign(quotable=spectra["load"].map(quotable).astype(bool))
 
     @property
@@ -92,7 +92,7 @@ class Measured:
         `p50_us`, `p90_us`, `p99_us`, `p999_us` and `max_us`. `completed` is the number of requests that ended in that
         second, and `errors` is how many of them failed; both are NaN if not reported.
         """
-        return self._frames("intervals", self.loads)
+        return self._joined_frames("intervals", self.loads)
 
     @property
     def requests(self) -> pd.DataFrame:
@@ -102,7 +102,7 @@ class Measured:
         `response_us` and `service_us` are as in `percentiles`, but `service_us` is NaN for valid trials in an archive.
         `fate` is completed, failed, censored (no response before the load ended) or unsent.
         """
-        return self._frames("requests", self.steps)
+        return self._joined_frames("requests", self.steps)
 
     @property
     def telemetry(self) -> pd.DataFrame:
@@ -112,15 +112,15 @@ class Measured:
         `foreign_cpu_cores` are the cores that server, generator and all other processes use. `steal_share` and
         `machine_busy_share` are shares of all cores. `server_rss_bytes` is the server's memory.
         """
-        return self._frames("telemetry", self.steps)
+        return self._joined_frames("telemetry", self.steps)
 
     def profile(self, event: str = "cpu") -> pd.DataFrame:
-        """Return each profiled `load`'s stack frames, widest first. `event` is cpu, alloc (bytes) or lock (wait time).
+        """Return a row for each stack frame of every profiled `load`; within a load, the widest frame is first.
 
-        `self` is the share of the profile with `frame` on top of the stack, and `total` is the share with it anywhere
-        on the stack. `category` is the main category of these stacks. Raises PlanError without such a profile.
+        `event` is cpu, alloc (bytes) or lock (wait time). `self` is the share of the profile with `frame` on top of the
+        stack, `total` with it anywhere. `category` is the main one of these stacks. Raises PlanError without a profile.
         """
-        profiled = self._profiled(event)
+        profiled = self._steps_with_profile(event)
         return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
             ["load", "frame", "self", "total", "category"]
         ]
@@ -139,7 +139,7 @@ class Measured:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The sections of a report on this block alone."""
+        """The sections of a report that is on this block alone."""
         own = own_sections(self.results.run)
         return (latency_section(self.results), *own, where_section(self.results))
 
@@ -151,7 +151,7 @@ class Measured:
 
     @property
     def table(self) -> Table | None:
-        """The block's table of loads; without one the first table of `sections`, or None."""
+        """The block's table of loads, else the first table of `sections`; None if there is no table."""
         return loads_table(self.results) or next((table for section in self.sections for table in section.tables), None)
 
     def _ipython_display_(self) -> None:
@@ -167,14 +167,12 @@ class Measured:
             return f"{self.name}: not measured in this size"
         return f"<Measured {self.name} of {self.run.name}: {words.several(len(self.steps), 'step')}>"
 
-    def _frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
-        """Return the frames called `name` of all `steps` as one frame, whose first column `load` names the step."""
+    def _joined_frames(self, name: str, steps: Sequence[Step]) -> pd.DataFrame:
         kept = [step.frames[name].assign(load=step.name) for step in steps if not step.frames[name].empty]
         joined = pd.concat(kept, ignore_index=True) if kept else frame(name).assign(load="")
         return joined[["load", *COLUMNS[name]]]
 
-    def _profiled(self, event: str) -> list[Step]:
-        """Return the steps with a profile of `event`. Raises PlanError, with the profiled events, if there is none."""
+    def _steps_with_profile(self, event: str) -> list[Step]:
         profiled = [step for step in self.steps if not stacks_of(step, event).empty]
         if not profiled:
             there = [known for known in EVENTS if any(not stacks_of(step, known).empty for step in self.steps)]
@@ -184,7 +182,7 @@ class Measured:
 
 
 def _frames_of(step: Step, event: str) -> pd.DataFrame:
-    """Return a row for each stack frame of a step's profile, as in `Measured.profile`, the widest frame first."""
+    """Return a row for each stack frame of a step's profile, the widest first. Columns are as in `Measured.profile`."""
     stacks, rules = stacks_of(step, event), classifier_of(step.record.server)
     names = stacks["stack"].str.split(";")
     columns = {"frame": names.map(set), "top": names.str[-1], "category": names.map(rules.stack)}
@@ -200,36 +198,41 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The figures of one Measured. A notebook shows a figure on the last line of a cell; a Picture has `savefig`."""
+    """The figures of one Measured. A notebook shows the figure on the last line of a cell."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of every load and of the floor; `with_` is a second block, of any run, to add."""
+        """Draw latency by percentile of all loads here and in the block `with_`, and of a server that does nothing."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
 
     def timeline(self, load: str = "") -> Picture:
         """Draw latency over time of the load called `load` (empty: the first one), with the causes of its tail."""
-        return report.timeline(*self._chosen([step for step, _ in self._loads()], load)[:1])
+        return report.timeline(*self._steps_called([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
-        """Return the flame graph of the load called `load` (empty: the first). Raises PlanError without a profile."""
-        return report.flamegraph(self._chosen(self.measured._profiled(event), load)[0], event)
+        """Return the flame graph of the load called `load` (empty: the first one with a profile of the event).
+
+        `event` is cpu, alloc or lock. Raises PlanError if there is no such profile.
+        """
+        return report.flamegraph(self._steps_called(self.measured._steps_with_profile(event), load)[0], event)
 
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
-        """Compare the first profiles of this block and of `with_`, from any run. Raises PlanError if one has none."""
-        pair = [(measured._profiled(event)[0], measured.run) for measured in (self.measured, with_)]
+        """Compare the first profile of this block with the first profile of `with_`, a block of any run.
+
+        `event` is cpu, alloc or lock. Raises PlanError if a block has no profile of it.
+        """
+        pair = [(measured._steps_with_profile(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
         return report.differential(first, second, event)
 
     def _loads(self) -> list[tuple[Step, Run]]:
-        """Return (load, run) for loads that may be quoted, without floors, since figures add the nearest floor."""
+        # figures add the nearest floor themselves
         return [(s, self.measured.run) for s in self.measured.loads if facts.quotable(s) and s.kind != FLOOR]
 
-    def _chosen(self, steps: list[Step], load: str) -> list[Step]:
-        """Return the steps called `load`, or all if `load` is empty. Raises PlanError if no step has this name."""
+    def _steps_called(self, steps: list[Step], load: str) -> list[Step]:
         chosen = [step for step in steps if load in ("", step.name)]
         if load and not chosen:
             names = ", ".join(step.name for step in steps) or "none"
@@ -238,7 +241,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return a run's blocks by name, for `runners.open_run`. Steps outside of blocks are grouped by their role."""
+    """Return a run's blocks by name (see `runners.open_run`). Steps of no block are grouped by their kind."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

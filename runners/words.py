@@ -22,12 +22,11 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a finite number as it is, and None (null in JSON) for None, NaN and infinity."""
+    """Return a finite number unchanged, and None (null in JSON) for None, NaN and infinity."""
     return value if known(value) else None
 
 
 def _digits(value: float, significant: int = 3) -> str:
-    """Return a number as text with `significant` digits, or with more if its integer part has more."""
     if value == 0:
         return "0"
     rounded = float(f"{value:.{significant}g}")  # before decimals are counted: 0.9996 is written 1.00, not 1.000
@@ -39,7 +38,6 @@ WIDE = 0.2  # an interval wider than this share of its value gets two significan
 
 
 def _decimals(value: float, *bounds: float | None) -> int:
-    """Return how many decimals a value and its bounds get. An interval with an unknown bound counts as wide."""
     sides = [value, *(side for side in bounds if known(side))]
     wide = len(sides) <= len(bounds) or max(sides) - min(sides) > WIDE * abs(value)
     most = float(f"{max(map(abs, sides)):.{2 if wide else 3}g}")
@@ -47,7 +45,6 @@ def _decimals(value: float, *bounds: float | None) -> int:
 
 
 def _rounded(value: float, decimals: int) -> str:
-    """Return a number as text with `decimals` decimals; zero has no sign."""
     text = f"{value:.{decimals}f}"
     return text.replace("-", MINUS) if text.strip("-0.") else "0"
 
@@ -65,7 +62,7 @@ def rate(value: float | None) -> str:
 
 
 def time_unit(value_us: float) -> tuple[float, str]:
-    """Return the unit in which a duration is written: its length in microseconds, and its name (s, ms or us)."""
+    """Return the unit in which to write a duration: the unit's length in microseconds, and its name (s, ms or us)."""
     size = abs(value_us)
     if size >= 999_500:
         return 1e6, "s"
@@ -73,7 +70,7 @@ def time_unit(value_us: float) -> tuple[float, str]:
 
 
 def latency(value_us: float | None) -> str:
-    """Return a duration in microseconds as text, such as 118 us, 1.02 ms or 1.83 s; "unknown" for None and NaN."""
+    """Return a duration, given in microseconds, as text: 118 us, 1.02 ms or 1.83 s; "unknown" for None and NaN."""
     if not known(value_us):
         return UNKNOWN
     scale, unit = time_unit(value_us)
@@ -82,7 +79,7 @@ def latency(value_us: float | None) -> str:
 
 
 def latency_interval(value_us: float | None, low_us: float | None, high_us: float | None) -> str:
-    """Return a duration with its bounds as text: 118 us (116-121), 17 ms (at least 0.1), 92 us (73 us-1.68 ms)."""
+    """Return a duration and its bounds, given in us, as text: 118 us (116-121). Unknown bounds are left out."""
     if not known(value_us):
         return UNKNOWN
     if not known(low_us) and not known(high_us):
@@ -111,7 +108,7 @@ def _between(low: str, high: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share (1 is 100 %) as text: 2.66 %, 26.6 %, 266 %. From 99.9 to 100 % it has two decimals."""
+    """Return a share (1 is 100 %) as text: 2.66 %, 26.6 % or 266 %; "unknown" for None and NaN."""
     if not known(share):
         return UNKNOWN
     value = share * 100
@@ -121,18 +118,18 @@ def percent(share: float | None) -> str:
 
 
 def given_share(share: float) -> str:
-    """Return a chosen share, such as a limit, as text with all its digits: 99 %, 2.5 %."""
+    """Return a chosen share (1 is 100 %), such as a limit, as text with all its digits: 99 % or 2.5 %."""
     return f"{share * 100:.6g}{NBSP}%"
 
 
 def given_latency(value_us: float) -> str:
-    """Return a chosen duration in microseconds, such as a limit, as text with all its digits: 10 ms."""
+    """Return a chosen duration, such as a limit, as text with all its digits: 10 ms. It is given in microseconds."""
     scale, unit = time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
 
 
 def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
-    """Return a share as text, with its interval if that is known: 26.6 % (25.7-27.5), 24 % (22-27)."""
+    """Return a share (1 is 100 %) as text, with its interval if both bounds are known: 26.6 % (25.7-27.5)."""
     if not (known(share) and known(low) and known(high)):
         return percent(share)
     decimals = _decimals(share * 100, low * 100, high * 100)
@@ -141,7 +138,7 @@ def percent_interval(share: float | None, low: float | None, high: float | None)
 
 
 def change_interval(share: float, low: float, high: float) -> str:
-    """Return a relative change and its interval as text, with at most two decimals: +41 % (+33 to +49)."""
+    """Return a relative change (0.41 is +41 %) and its interval as text: +41 % (+33 to +49)."""
     decimals = min(2, _decimals(share * 100, low * 100, high * 100))
     value, *sides = (
         f"{'+' if part > 0 and text != '0' else ''}{text}"
@@ -151,7 +148,7 @@ def change_interval(share: float, low: float, high: float) -> str:
 
 
 def size(value_bytes: float | None) -> str:
-    """Return a size as text with a decimal prefix, such as 134 MB; "unknown" for None and NaN."""
+    """Return a size, given in bytes, as text with a decimal prefix: 134 MB; "unknown" for None and NaN."""
     if not known(value_bytes):
         return UNKNOWN
     for scale, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
@@ -166,12 +163,12 @@ def seconds(value: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number as text without a unit, to three significant digits and without an exponent: 0.0000112, 1.80."""
+    """Return a number without a unit as text, with three significant digits: 0.0000112; "unknown" for None and NaN."""
     return UNKNOWN if not known(value) else _digits(value)
 
 
 def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
-    """Return the range of the finite values as text: 141 to 275. If `unit` writes both ends alike, it is one value."""
+    """Return the smallest and the largest finite value as text: 141 to 275. The function `unit` writes one value."""
     known_values = [value for value in values if math.isfinite(value)]
     if not known_values:
         return UNKNOWN
@@ -180,7 +177,7 @@ def span(values: Iterable[float], unit: Callable[[float], str]) -> str:
 
 
 def several(number: float | None, noun: str, rest: str = "") -> str:
-    """Return a count, its noun (in the plural unless the count is 1) and `rest`: 12 responses with an error."""
+    """Return a count with its noun (in the plural unless the count is 1), then `rest`: 12 responses with an error."""
     counted = count(number)
     return f"{counted} {noun}{'' if counted == '1' else 's'}{rest}"
 
@@ -202,6 +199,6 @@ def listed(words: Iterable[str]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return text with a capital first letter and a full stop."""
+    """Return text with a capital first letter, and with a full stop unless it ends with one of .!?"""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if not text or text.endswith((".", "!", "?")) else ".")

@@ -18,7 +18,7 @@ MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so th
 
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return at most ten lines for the original report's author; () if the run decides none of its claims."""
+    """Return at most ten lines for the author of the original report; none if the run decides none of its claims."""
     numbered = list(enumerate(conclusion.answers, 1))
     if all(answered.agrees is None for _, answered in numbered):
         return ()

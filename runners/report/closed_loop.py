@@ -19,7 +19,7 @@ from runners.results.loops import Loop
 
 
 def closed_loop_sections(run: Run) -> Iterator[Section]:
-    """Yield sections on closed loops: latency curves, rates by connections, TCP counters, errors, published runs."""
+    """Yield the sections on closed loops, such as their latency curves and their rates; none for a run without them."""
     measured = loops.of_run(run)
     if not measured:
         return
@@ -46,7 +46,6 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
 
 
 def _errors(gets: Sequence[Loop]) -> Table:
-    """Return a table of every loop's 404 responses, and of the requests in which its script asks for absent keys."""
     rows = tuple(
         (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
         for loop in gets
@@ -76,13 +75,12 @@ def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -
     return Table("Every published run", head, tuple(rows), note, numeric=False)
 
 
-def _missed(loop: Loop, output: ConsoleReport, reference: Loop | None) -> str:
-    """Return in words what the authors missed in one published run. `reference` is the same loop with nodelay."""
+def _missed(loop: Loop, output: ConsoleReport, with_nodelay: Loop | None) -> str:
     parts = []
-    if reference is not None and loop.waits and not reference.waits:
-        many = factor(reference.rate_rps / loop.rate_rps)
+    if with_nodelay is not None and loop.waits and not with_nodelay.waits:
+        many = factor(with_nodelay.rate_rps / loop.rate_rps)
         how = {"mixed-once": "with the flag and a true mix", "get-few": "with the flag and all keys"}
-        parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(reference.rate_rps)}, {many} as many")
+        parts.append(f"{how.get(loop.name, 'the flag alone')}: {tables.rate(with_nodelay.rate_rps)}, {many} as many")
     if output.non_2xx and output.requests:
         parts.append(f"{tables.share(output.non_2xx / output.requests)} of its responses are 404, by the script")
     if loop.name == "mixed-once":
@@ -115,13 +113,13 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the PUT loops to draw as curves: of each stage in THREE (or FALLBACK) the loop on fewest connections."""
+    """Return the PUT loops to draw as curves: on every setting in THREE (or FALLBACK) the one on fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
 def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
-    """Draw latency by percentile of the loops that `curves_of` chooses, and of `floor` as a thin line."""
+    """Draw latency by percentile of the loops in `curves_of`, and thinly of `floor`, a server that does nothing."""
     chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"
@@ -131,7 +129,7 @@ def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Pi
 
 @style.styled
 def loop_rates(measured: Sequence[Loop], published: Mapping[str, ConsoleReport]) -> style.Picture:
-    """Draw rates over connections, with a panel per kind of request, a line per stage, and a + per published run."""
+    """Draw rates over connections: a panel per kind of request, a line per setting, a + per output in `published`."""
     panels_of = [own for group in RATE_LOOPS if (own := [loop for loop in measured if loop.name in group])]
     figure = style.Picture(8.4, 4.6)
     panels = figure.subplots(1, len(panels_of), sharey=True, squeeze=False)[0]

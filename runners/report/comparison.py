@@ -41,8 +41,9 @@ def drawn(
 ) -> style.Picture:  # fmt: skip
     """Draw the changes in `rows` as ratios on a logarithmic axis, one below the other.
 
-    Changes within `margin` would not matter; their range is shaded. `dots` are ratios of single starts to draw too.
-    `labels` replace the names of the quantities. Unless `judged`, colours do not distinguish better from worse.
+    Changes within `margin` would not matter; their range is shaded. `note` is the text below the axis. `dots` are
+    ratios of single starts to draw too. `labels` replace the names of the quantities. Unless `judged`, better and
+    worse have the same colour.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()
@@ -63,7 +64,7 @@ def drawn(
             axes.plot([max(row.low, 1e-9), row.high], [index, index], color=colour, linewidth=4, zorder=3)
         axes.plot(row.ratio, index, "D", color=colour, markersize=6, zorder=4)
     axes.set(xscale="log", xlim=(1 / side, side))
-    axes.xaxis.set(major_locator=FixedLocator(_ticks(side)), minor_locator=NullLocator(), major_formatter=_tick)
+    axes.xaxis.set(major_locator=FixedLocator(_ratio_ticks(side)), minor_locator=NullLocator(), major_formatter=_tick)
     style.rows(axes, labels or [row.quantity.label for row in rows], 8)
     axes.set_xlabel("\n".join(style.broken(note, NOTE_WIDTH)), fontsize=8)
     kinds = [(BETTER, "better"), (WORSE, "worse"), (style.INK, "inconclusive or the same")] if judged else []
@@ -75,11 +76,10 @@ def drawn(
     return figure.headed(heading, f"Changes against the baseline, with 95{words.NBSP}% intervals. {heading}.")
 
 
-def _ticks(side: float) -> list[float]:
-    """Return the ratios to label on an axis up to `side`: 1, at most four larger ones, and their reciprocals."""
+def _ratio_ticks(largest: float) -> list[float]:
     up = [1.0]
     for tick in TICKS:
-        if tick <= side and math.log(tick / up[-1]) >= math.log(side) / 4:
+        if tick <= largest and math.log(tick / up[-1]) >= math.log(largest) / 4:
             up.append(tick)
     return sorted([*up, *(1 / tick for tick in up[1:])])
 
@@ -114,7 +114,7 @@ def _in_order(comparison: Comparison) -> list[Row]:
 
 
 def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
-    """Draw a comparison and its control: starts as dots, intervals as bars. Unless `whole`, draw main quantities."""
+    """Draw a comparison with its control: starts as dots, intervals as bars. Unless `whole`, only main quantities."""
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
     first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
@@ -140,9 +140,10 @@ def _is_main(comparison: Comparison, row: Row) -> bool:
 
 
 def table(comparison: Comparison, most: int = 99) -> Table:
-    """Return a table with a row per quantity, `most` at most: values, directions, control and reference target.
+    """Return a table of a comparison with a row per quantity, `most` at most, and the values of all sides.
 
-    The leading quantity is first, then the main quantities, then all others with a decided difference.
+    The leading quantity is first, then the main quantities, then all others with a decided difference. Further columns
+    have the control, and the reference target (a server that does nothing).
     """
     controls = {row.quantity.name: row for row in comparison.control}
     head = ["quantity", *map(facts.engine_name, (comparison.baseline, *comparison.treatments))]
@@ -240,7 +241,7 @@ def direction_words(row: Row) -> str:
 
 
 def failing(block: Comparison) -> str:
-    """Return the sides' shares of failed responses in words; empty if no side exceeds the allowed share."""
+    """Return the sides' shares of failed responses in words; empty if none is above the allowed share."""
     if not block.failing:
         return ""
     shares = {name: counts.failed_share(block.failed[name]) for name in (*block.treatments, block.baseline)}
@@ -249,7 +250,6 @@ def failing(block: Comparison) -> str:
 
 
 def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
-    """Yield the remarks that follow a row's values, such as the offered rate or a generator at its limit."""
     if row.quantity.is_latency and words.known(comparison.rate_rps):
         yield f" at {words.rate(comparison.rate_rps)} on each server"
     if row.spill_over:
@@ -279,7 +279,7 @@ def sentence(comparison: Comparison, row: Row) -> str:
 
 
 def heading(comparison: Comparison) -> str:
-    """Return a heading with the workload and both sides of compared runs, or with the name of compared outputs."""
+    """Return a heading: for compared runs the workload and both sides, for compared outputs their name."""
     if comparison.form == Form.OUTPUTS:
         return comparison.name
     return f"{comparison.name.upper()}, {comparison.treatments[0]} against {comparison.baseline}"

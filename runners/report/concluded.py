@@ -43,7 +43,7 @@ class Concluded:
 
 
 def load_lines(step: Step) -> Iterator[str]:
-    """Yield lines of text on a load: its rate, errors and their causes, reconnects if any, median, p99 and CPU time."""
+    """Yield lines of text on a load: its rate, its errors with their causes, its latencies and its CPU time."""
     offered_rps, achieved = facts.offered_rps(step), words.rate(facts.achieved_rps(step))
     yield _line("rate", f"{achieved} of {words.rate(offered_rps)} offered" if words.known(offered_rps) else achieved)
     failed = failures(step)
@@ -66,7 +66,7 @@ def load_lines(step: Step) -> Iterator[str]:
 
 
 def judged_load(judgement: LoadJudgement) -> str:
-    """Return a line of text on a limit of a load: the outcome, the limit, and the value that decided."""
+    """Return a limit of a load as a line of text: the outcome, the limit, and the value that decided."""
     limit, value = judgement.limit, judgement.value
     text = facts.written(value) if limit.most_us is not None else value.as_share
     if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):

@@ -30,7 +30,7 @@ CURVES = "curves"  # the anchor of the section with the first curves
 class QuestionPart:
     """The part of a report on one question: the question, its answer and its evidence."""
 
-    number: int
+    number: int  # from 1
     answered: Answered
     shown: Section  # the evidence; empty if it is shown elsewhere
     elsewhere: str | None  # the anchor of an earlier part that shows the evidence
@@ -54,7 +54,7 @@ class Document:
     curves: Section  # the first latency curves, above the questions
     questions: tuple[QuestionPart, ...]
     sections: tuple[Section, ...]
-    appendix: tuple[Section, ...]
+    appendix: tuple[Section, ...]  # with shortened tables
     commands: tuple[tuple[str, str], ...]  # (name of a step, shell commands of its server and generator)
     notices: tuple[str, ...]  # what a reader must know before the first number
 
@@ -75,7 +75,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings on the machine from before the run, except BUSY if the machine was quiet during the loads."""
+        """The warnings on the machine before the run. BUSY is left out if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -83,7 +83,7 @@ class Document:
         )
 
     def place(self, anchor: str | None) -> str | None:
-        """Return `anchor` if a figure, flame graph or section of the report has it, else None."""
+        """Return `anchor` if it belongs to a figure, flame graph or section of the report, else None."""
         shown = {figure.anchor for figure in self.figures} | {graph.anchor for graph in self.graphs}
         return anchor if anchor in shown | {part.anchor for part in self.parts} else None
 
@@ -161,8 +161,6 @@ def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Sec
 
 
 def _short(part: Section) -> Section:
-    """Return a section whose tables are cut to MOST_ROWS rows."""
-
     def shortened(table: Table) -> Table:
         if len(table.rows) <= MOST_ROWS:
             return table
@@ -205,7 +203,7 @@ def limits(run: Run) -> Iterator[str]:
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield a sentence on what a run can't show since its stores are smaller, or its loads shorter, than published."""
+    """Yield at most one sentence: what a run can't show, as its stores or loads are smaller than published."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     parts = [
@@ -222,7 +220,6 @@ def _shortfalls(run: Run) -> Iterator[str]:
 
 
 def _placements(run: Run) -> Iterator[str]:
-    """Yield a line on the server's cores, with the blocks in which they were others, and one on the generator's."""
     started = [step for step in run.steps if step.record.server.command and step.kind != "sentinel"]
     by_cpus = facts.grouped(started, lambda step: _cpus(step.record.server.cpus)).items()
     parts = list[str]()
@@ -241,15 +238,13 @@ def _cpus(cpus: Iterable[int] | None) -> str:
     return words.listed(map(str, cpus or ()))
 
 
-def _version(name: str, text: object) -> str:
-    """Return a tool's name and version, such as wrk 4.1.0. `text`, its output, may add the name and a copyright."""
-    version = str(text).partition(" [")[0]
+def _version(name: str, printed: object) -> str:
+    version = str(printed).partition(" [")[0]
     first, _, rest = version.partition(" ")
     return f"{name} {rest if rest and name.startswith(first) else version}"
 
 
 def _commands(run: Run) -> Iterator[tuple[str, str]]:
-    """Yield (name, shell commands of server and generator) of the first step of each treatment."""
     kinds = ("load", "rate-step", "round", "loop")
     loads = [step for step in run.steps if step.record.server.command and step.kind in kinds]
     for first, *_ in list(facts.grouped(loads, lambda step: step.subject).values())[:MOST_COMMANDS]:

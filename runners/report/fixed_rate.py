@@ -41,7 +41,7 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile (0..1) as text, marked if the instrument may have made it; a dash if it is unknown."""
+    """Return a percentile (0..1) of a step as text, marked if the generator may have made it; a dash if unknown."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
@@ -52,13 +52,13 @@ def percentile(step: Step, run: Run, level: float) -> str:
 
 
 def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the notes that explain the marks of percentiles in a table's cells."""
+    """Return the notes that explain the marks (see MARKS) in a table's cells."""
     cells = [cell for row in rows for cell in row]
     return [PROSE["loads"][note] for mark, note in MARKS.items() if any(cell.endswith(mark) for cell in cells)]
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return a table of the loads at one rate, else of the ladders' highest quotable steps; None without both."""
+    """Return a table of the loads at one rate, else of every ladder's highest quotable step; None without either."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -214,7 +214,6 @@ def published_section(results: Results) -> Section:
 
 
 def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    """Return a list of one table that joins the given ones, with their captions as first column; [] without tables."""
     if not of_ladders:
         return []
     heads = zip(*(table.head for table in of_ladders), strict=True)
@@ -250,7 +249,7 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
 
 
 def bars(run: Run) -> list[Bar]:
-    """Return a bar for each profiled treatment and workload, at the highest rate that was profiled."""
+    """Return a bar for each profiled setting and workload, at the highest rate that was profiled."""
     profiled = sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps)
     chosen = {(s.subject, s.workload): s for s in profiled if not facts.shares_of(s, facts.CPU).empty}
     drawn = list[Bar]()
@@ -262,7 +261,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar, or None. CPU time is that of `clean`, else the step's less the profiler's share."""
+    """Return a profiled step's bar, with the CPU time of `clean` (the same load unprofiled) if given; or None."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -70,7 +70,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the tree of calls in two profiles, with every path's shares in both. Thread names are left out."""
+    """Return the tree of calls, with every path's share in `stacks` and in `other`. Thread names are left out."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -90,7 +90,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
-    """Yield a box for each frame of at least `least_share`, callers before callees, and siblings sorted by name."""
+    """Yield boxes for `node` (at `level`, `left`: see Box) and all below of at least `least_share`, callers first."""
     if node.share > 0 and node.share >= least_share:
         yield Box(node, level, left)
         for child in sorted(node.children.values(), key=lambda child: child.name):
@@ -128,7 +128,7 @@ class FlameGraph:
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
-        """Return the graph's HTML page and its number of levels; frames under `least_share` are left out."""
+        """Return the graph's HTML page, and its number of levels. Frames under `least_share` are left out."""
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
@@ -148,7 +148,6 @@ class FlameGraph:
         return list(boxes(tree(stacks_of(self.step, self.event), other), least_share))
 
     def _colour(self, node: Node) -> tuple[str, str]:
-        """Return the background colour and the text colour of a frame."""
         if self.other is not None:
             change = (node.share - node.other) / max(node.share, node.other)
             light = round(94 - 38 * abs(change))
@@ -225,7 +224,7 @@ class FlameGraph:
 
 
 def stacks_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the rows of one event in a step's frame `stacks`; no rows if the event was not profiled."""
+    """Return the rows of an event (cpu, alloc or lock) in a step's frame `stacks`; no rows if it was not profiled."""
     stacks = step.frames["stacks"]
     return stacks[stacks["event"] == event] if not stacks.empty else stacks
 
@@ -244,7 +243,7 @@ def flamegraphs(step: Step) -> list[FlameGraph]:
 
 
 def names_of(*steps: Step) -> list[str]:
-    """Return names for steps that are shown together; they have rates if two names would be equal otherwise."""
+    """Return names for steps that are shown together. They have rates if two names would otherwise be equal."""
     names = [style.name_of(step) for step in steps]
     if len(set(names)) == len(names):
         return names

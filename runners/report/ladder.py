@@ -94,7 +94,6 @@ def title(ladder: Ladder) -> str:
 
 
 def _resolved(point: Point, level: float, judged: bool) -> float:
-    """Return a percentile in us. Unless `judged`, it is NaN with fewer than ENOUGH_BEYOND samples beyond it."""
     enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
     return point.rate_step.at(level) if enough or judged else math.nan
 
@@ -108,7 +107,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 @style.styled
 def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder with its knee, `published` outputs at their true rates, and `floor` as a thin line."""
+    """Draw a ladder with its knee and `published` outputs. `floor`, a server that does nothing, is a thin line."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
@@ -223,7 +222,6 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
 
 
 def _caption(all_ladders: Sequence[Ladder]) -> str:
-    """Return the table's caption, with the connections and the objective if they are the same for all ladders."""
     text = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
@@ -234,26 +232,24 @@ def _caption(all_ladders: Sequence[Ladder]) -> str:
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
-    """Return in words the objective of all searches, or without searches of all ladders; empty if objectives differ."""
+    """Return in words the objective of all searches, or of all ladders if none is a search; empty if they differ."""
     searched = [ladder for ladder in ladders if ladder.search is not None]
     texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
     return texts.pop() if len(texts) == 1 else ""
 
 
-def _row(ladder: Ladder, fixed: Ladder | None) -> tuple[str, ...]:
-    """Return the table row of a ladder. `fixed` is the ladder of fixed rates with the same title, or None."""
+def _row(ladder: Ladder, fixed_rates: Ladder | None) -> tuple[str, ...]:
     judged = f"{tables.count(sum(point.counts for point in ladder.points))} of {tables.count(len(ladder.points))}"
     return (
         Linked(facts.title(ladder.steps[0]), ladder.anchor),
         *(_search_cells(ladder) if ladder.search is not None else (tables.NONE,) * 4),
         judged,
         _generator(ladder),
-        Linked(_rates(fixed), fixed.anchor) if fixed else tables.NONE,
+        Linked(_rates(fixed_rates), fixed_rates.anchor) if fixed_rates else tables.NONE,
     )
 
 
 def _search_cells(ladder: Ladder) -> tuple[str, str, str, str]:
-    """Return four cells of a search: its knee, what bounds the knee, the interval's width, and what steps missed."""
     knee, search = ladder.knee, ladder.search
     if knee is None or search is None or knee.kind == Kind.FAILED:
         return "not measured", tables.NONE, tables.NONE, tables.NONE
@@ -282,7 +278,7 @@ def _generator(ladder: Ladder) -> str:
 
 
 def _rates(ladder: Ladder) -> str:
-    """Return in short which fixed rates met the objective, or, without an objective, which rates the server kept."""
+    """Return in words which fixed rates met the objective or, without an objective, which the server kept up with."""
     met, missed = ladder.outcomes
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
@@ -347,7 +343,6 @@ def against_published(ladder: Ladder) -> Table | None:
 
 
 def _there(rate_rps: float, output: Output) -> tuple[str, str, str, str]:
-    """Return an output's cells: stated rate (and the true one if it differs), achieved rate, median or mean, p99."""
     report, taken_rps = output.report, taken_at_rps(output)
     rate = tables.rate(rate_rps) + (f" (taken at {tables.rate(taken_rps)})" if taken_rps != rate_rps else "")
     median_us = report.latencies.at(0.5)

@@ -49,7 +49,7 @@ class Curve:
 
 
 def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """Return the curve of a spectrum's response or service times (`kind`); None without finite, positive values."""
+    """Return the curve of a spectrum's times of one `kind` (response or service); None without positive values."""
     rows = spectrum[spectrum["kind"] == kind]
     p, value_us, total = (rows[column].to_numpy(float) for column in ("percentile", "value_us", "total_count"))
     count = int(max(total[np.isfinite(total)], default=0))
@@ -67,7 +67,10 @@ def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: A
 def curves(
     steps: Sequence[Step], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
 ) -> list[Curve]:
-    """Return curves of response time, and if `service` of service time, of quotable steps; then the published curve."""
+    """Return a curve of response time for every quotable step, then the curve of the published output.
+
+    `service` adds curves of service time. `labels` replaces names of steps in the legend, by step name.
+    """
     lines, colours = list[Curve | None](), colours_of(steps)
     for step in filter(quotable, steps):
         spectrum, colour = step.frames["spectrum"], colours[step.name]
@@ -91,7 +94,7 @@ RATE_COLOURS = (style.SKY, style.BLUE, style.GREEN, style.ORANGE, style.VERMILIO
 
 
 def colours_of(steps: Sequence[Step]) -> dict[str, str]:
-    """Return a colour by step name: one per treatment, or one per step if all steps are of one treatment."""
+    """Return a colour by step name: one per setting, or one per step if all steps are of one setting."""
     by_subject = style.colours_of(step.subject for step in steps)
     clean = [step.name for step in steps if not step.profiled]
     if len(by_subject) == 1 and len(clean) > 1:
@@ -116,7 +119,6 @@ def _line(axes: Axes, line: Curve) -> None:
 
 
 def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    """Return the floor's curve, or None if it is not quotable. It is solid if a load has its rate and connections."""
     if floor is None or not quotable(floor):
         return None
     label, dash = style.floor_look(floor, loads)
@@ -198,7 +200,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latencies over time, with COLUMNS: a row per slice of `grid`, or per second if `grid` is None."""
+    """Return latencies over time, with COLUMNS: a row for every slice of `grid`, or without a grid for every second."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -237,8 +239,9 @@ def timeline(
 ) -> style.Picture:
     """Draw each load as a column of two panels: latency with the floor, and good and failed responses per second.
 
-    `marks` has the events of the server, as (seconds, word) by step name; an event is a line across both panels. A
-    single load without `marks` also shows its latency spikes, and a lane with the events of each cause.
+    `floor` is a load on a server that does nothing. `marks` has the events of the server by step name, as (seconds,
+    word): an event is a line across both panels. `titles` replaces the titles of the columns. A single load without
+    `marks` also shows its latency spikes, and a lane with the events of each cause.
     """
     marks = marks or {}
     shown = []
@@ -296,7 +299,6 @@ def timeline(
 
 
 def _latency(axes: Axes, step: Step, rows: pd.DataFrame) -> list[float]:
-    """Draw percentiles over time, and return their finite values in microseconds."""
     middle_s = (rows["t_s"] + rows["end_s"]) / 2
     values: list[float] = []
     for name, line, width, dash in LINES:
@@ -365,7 +367,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading with workloads, rate, and p99s, or medians if the instrument may have made one of the p99s."""
+    """Return a heading with workloads, rate and p99s, or medians if the instrument may have made one of the p99s."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
@@ -386,7 +388,7 @@ def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
 
 
 def distinct_names(loads: Sequence[Load]) -> list[str]:
-    """Return a distinct name for each load. Names have the rate, the run or the step only to keep loads apart."""
+    """Return a distinct name for each load. A name has the rate, run or step only if it needs this to be distinct."""
     names = names_of(*(step for step, _ in loads))
     if len({run.folder.path for _, run in loads}) > 1:
         runs = (f"reference {run.name}" if run.folder.archived else f"run {run.name[-ID_LETTERS:]}" for _, run in loads)
@@ -396,7 +398,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the spectra of loads in one plot, with distinct names and colours, and the floor of the first load."""
+    """Draw the spectra of loads and of a published output, with the floor that is nearest to the first load."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]

@@ -60,7 +60,7 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 
 def size_words(run: Run) -> str:
-    """Return a run's size in words, with an explanation of the size `published`."""
+    """Return the size of a run (a preset of how long loads last) in words. The size `published` is explained."""
     size = str(run.manifest.get("size"))
     if size == PUBLISHED:
         return f"the published workloads at rates that this machine achieves, most for a minute (size “{size}”)"

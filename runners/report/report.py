@@ -48,7 +48,7 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return (SVG for a wide page, SVG for a narrow page) by anchor. It leaves `figures` in the narrow layout.
+    """Return by anchor (SVG for a wide page, SVG for a narrow page). `figures` have the narrow layout afterwards.
 
     `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of at most KEPT_FIGURES figures to archive; figures of all quantities are the first to go."""
+    """Return the anchors of at most KEPT_FIGURES figures to archive. Figures of all quantities are left out first."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
@@ -73,7 +73,7 @@ def _in_readme(page: Document) -> str | None:
 
 
 def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: frozenset[str] | None = None) -> None:
-    """Write figures as SVG and PNG, and flame graphs as SVG; remove the figures of an earlier report.
+    """Write figures as SVG (from `drawn`) and PNG, and flame graphs as SVG. Remove the figures of an earlier report.
 
     If an archive gives `kept` (anchors), only these figures are written, and only README.md's figure as PNG too.
     """
@@ -134,7 +134,6 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
 
 
 def _left_out(least_share: float) -> str:
-    """Return a sentence on what flame graphs leave out; empty if they leave out no more than usual."""
     if least_share == LEAST_SHARE:
         return ""
     if least_share == 1:
@@ -154,7 +153,6 @@ def environment(autoescape: bool = True) -> jinja2.Environment:
 
 
 def _context(page: Document) -> dict[str, Any]:
-    """Return by name the values for the templates of both HTML and Markdown."""
     run, conclusion = page.run, page.conclusion
     return {
         "page": page, "manifest": {"warnings": [], "rerun": "", **run.manifest}, "when": tables.when,

@@ -30,7 +30,7 @@ TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of tr
 
 
 def outage_title(death: Outage) -> str:
-    """Return a title with the share of responses that failed in the whole seconds without the node."""
+    """Return a title with the share of responses that failed in the whole seconds without the killed node."""
     failed, offered = death.failed("without")
     name = style.plain(facts.engine_name(death.step.subject), 24)
     if not offered:
@@ -40,7 +40,7 @@ def outage_title(death: Outage) -> str:
 
 
 def outage(deaths: Sequence[Outage], floor: Step | None = None) -> style.Picture:
-    """Draw latency and responses over time of the loads in which a node was killed, a column per load."""
+    """Draw the loads in which a node was killed, a column per load: latency and responses over time."""
     marks = {death.step.name: death.events for death in deaths}
     return timeline(*(death.step for death in deaths), floor=floor, marks=marks, titles=list(map(outage_title, deaths)))
 
@@ -119,7 +119,7 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Return in words, by workload, whether a store's knee is ahead of that of `against`, behind it, or neither."""
+    """Return in words, by workload, whether the knee of `store` is ahead of or behind that of `against`, or neither."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -242,7 +242,7 @@ def _panel(axes: Axes, trend: Trend) -> None:
 
 
 def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
-    """Yield a sentence per change of level, the largest first, then one on the runs with an unusual machine."""
+    """Yield a sentence per change of level, the largest first, then one on the runs on an unusual machine, if any."""
     changes = [(trend, change) for trend in trends for change in trend.changes]
     for trend, change in sorted(changes, key=lambda pair: -abs(pair[1].ratio - 1)):
         row, last = trend.frame.iloc[change.index], trend.frame.iloc[change.index - 1]
@@ -259,7 +259,7 @@ def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:
-    """Return a table of all trends, with their numbers of runs, medians, last values, and changes of level."""
+    """Return a table of all trends: how many runs, the median, the last value, and the changes of level."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())

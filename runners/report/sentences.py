@@ -44,7 +44,7 @@ _VALUE: dict[Unit, Callable[[float], str]] = {
 
 
 def value_of(measure: Measure) -> str:
-    """Return a measure's number as text with unit and interval: 24.2 % (22.2 to 26.6)."""
+    """Return a measure's number as text with unit and interval, such as 24.2 % (22.2 to 26.6)."""
     written = _VALUE[measure.unit]
     bare = words.number if measure.unit == Unit.TIMES else written
     if measure.bound != Bound.EXACT:
@@ -114,7 +114,6 @@ def _(difference: Difference) -> str:
 
 
 def _change(row: Row) -> str:
-    """Return the change of a row as text with its interval, and "or more" if one side's value is a bound."""
     if not (row.decided and (row.at_most or row.at_least)):
         return row.change
     if row.ratio < 1:
@@ -127,7 +126,6 @@ def _change(row: Row) -> str:
 
 
 def _offered(difference: Difference, row: Row) -> str:
-    """Return in words the rate at which a response time or CPU time was measured; empty for other quantities."""
     if not (row.quantity.is_latency or row.quantity.unit == "us"):
         return ""
     rate_rps = difference.rate_rps
@@ -143,7 +141,6 @@ def refusal_words(refusals: Iterable[Refusal]) -> str:
 
 
 def _refusal(refusal: Refusal) -> str:
-    """Return in words why a difference is not compared, with {} in place of the side that this concerns."""
     amounts = refusal.amounts
     if refusal.reason == Reason.MACHINE:
         return _machine_made(refusal)
@@ -294,7 +291,7 @@ def effect_sentence(answered: Answered) -> str:
 
 
 def effect_words(answered: Answered) -> str:
-    """Return an answer's evidence in one line for tables, or that nothing was measured."""
+    """Return an answer's evidence in one line, for a table; the line says so if nothing was measured."""
     if not answered.measured:
         return "not measured in this run"
     evidence = evidence_of(answered.answer)

@@ -81,7 +81,7 @@ HEADING, HEADING_X = FontProperties(family=["DejaVu Sans"], size=11, weight="bol
 
 
 def broken(heading: str, width_in: float) -> list[str]:
-    """Return a heading as lines of at most `width_in` inches. Matplotlib's own wrapping takes dollars for formulas."""
+    """Return a heading in lines of at most `width_in` inches. Matplotlib's own wrapping takes dollars for formulas."""
     lines = [""]
     for word in heading.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -145,7 +145,7 @@ ROWS, VALUE = "rows", "value"
 
 
 def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
-    """Label the y axis with the names of rows, the first row at the top."""
+    """Label the y axis with the names of rows. The first row is at the top."""
     axes.set_yticks(range(len(labels)), labels, fontsize=fontsize)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -153,7 +153,7 @@ def rows(axes: Axes, labels: Sequence[str], fontsize: float = 9) -> None:
 
 
 def row_value(axes: Axes, text: str, row: float, fontsize: float = 7.5, colour: str = INK) -> None:
-    """Write the value of a row at its right end."""
+    """Write `text`, the value of the row at the height `row`, at the right end of the row."""
     axes.annotate(
         text, (1, row), (5, 0), ("axes fraction", "data"), "offset points", va="center", fontsize=fontsize,
         color=colour, annotation_clip=False, gid=VALUE,
@@ -237,7 +237,7 @@ AROUND_LABEL = 4.8
 
 
 def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[Any] | None = None) -> None:
-    """Put a legend below a figure, with every label once, in `most` columns or, if they are too wide, in fewer."""
+    """Put a legend below a figure in at most `most` columns, with every label of `handles` (None: of all axes) once."""
     if handles is None:
         handles = [handle for axes in figure.axes for handle in axes.get_legend_handles_labels()[0]]
     font = FontProperties(family=["DejaVu Sans"], size=fontsize)
@@ -259,7 +259,7 @@ def colour_of(engine: str) -> str:
 
 
 def colours_of(engines: Iterable[str]) -> dict[str, str]:
-    """Return distinct colours by engine for one figure. An engine whose own colour is taken gets a spare colour."""
+    """Return a distinct colour for every engine of one figure. If an engine's colour is taken, it gets a spare one."""
     colours: dict[str, str] = {}
     for engine in dict.fromkeys(engines):
         own, taken = colour_of(engine), set(colours.values())
@@ -288,7 +288,7 @@ def category_colour(category: str) -> str:
 
 
 def label_bar(axes: Axes, text: str, x: float, y: float) -> None:
-    """Write a small label to the right of the end of a bar."""
+    """Write a small label to the right of (`x`, `y`), the end of a bar."""
     axes.annotate(text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7.5)
 
 
@@ -325,7 +325,7 @@ PERCENTILE_TICKS = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.999
 
 
 def percentile_axis(axes: Axes, most: float) -> None:
-    """Make x a logarithmic axis of 1/(1 - p), up to `most`, with labels of the percentiles p."""
+    """Make x a logarithmic axis of 1/(1 - p), labelled with percentiles p. `most` is the largest value of 1/(1 - p)."""
     axes.set(xscale="log", xlim=(1, max(most, 2.5)), xlabel="percentile (axis: 1/(1-p))")
     labels = {1 / (1 - p): f"{100 * p:.8g} %" for p in PERCENTILE_TICKS if 1 / (1 - p) <= max(most, 2.5) * 1.001}
     axes.set_xticks(list(labels), list(labels.values()))
@@ -337,7 +337,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
-    """Return a floor's legend label and line style: solid if a load has its rate and connections, else dotted."""
+    """Return a floor's label and line style in a legend: solid if a load has its rate and connections, else dotted."""
     if any(instrument.taken_at(floor, load) for load in loads):
         return "instrument floor (do-nothing server)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
@@ -345,10 +345,11 @@ def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
 
 
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
-    """Draw the floor's percentiles as lines across a plot of latency in us; return the legend's entry, or None.
+    """Draw percentiles of `floor`, a load on a server that does nothing, as lines across a plot of latency in us.
 
-    Set the limits of the y axis before: they stay, and a line beyond them is omitted. If the floor has the rate and
-    connections of a load, the area below the floor's median is shaded; else the lines are dotted.
+    Return the legend's entry, or None if nothing may be quoted. Set the limits of the y axis before: they stay, and a
+    line beyond them is omitted. If the floor has the rate and connections of a load, the area below its median is
+    shaded; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
     if floor is None or not quoted:
@@ -373,6 +374,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return a list with the floor's median in us, to set an axis' limits; [] without a floor that may be quoted."""
+    """Return [the floor's median in us], for the limits of an axis; [] without a floor that may be quoted."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -32,19 +32,17 @@ def template(name: str) -> str:
 PROSE: dict[str, dict[str, str]] = tomllib.loads(template("sections.toml"))
 
 
-def _quantity(written: Callable[..., str]) -> Callable[..., str]:
-    """Return a function that writes numbers as the function `written` does, but unknown numbers as a dash."""
-
-    def quantity(*numbers: float | None) -> str:
+def _with_dash(written: Callable[..., str]) -> Callable[..., str]:
+    def dashed(*numbers: float | None) -> str:
         text = written(*numbers)
         return NONE if text == words.UNKNOWN else text
 
-    return quantity
+    return dashed
 
 
-count, rate, latency = _quantity(words.count), _quantity(words.rate), _quantity(words.latency)
-share, share_interval = _quantity(words.percent), _quantity(words.percent_interval)
-size, seconds, number = _quantity(words.size), _quantity(words.seconds), _quantity(words.number)
+count, rate, latency = _with_dash(words.count), _with_dash(words.rate), _with_dash(words.latency)
+share, share_interval = _with_dash(words.percent), _with_dash(words.percent_interval)
+size, seconds, number = _with_dash(words.size), _with_dash(words.seconds), _with_dash(words.number)
 
 
 class Linked(str):
@@ -146,7 +144,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table under its caption. A caption that begins with the head's first cell is left out."""
+    """Return a Markdown table with its caption, unless the table's head begins alike. `place` is as in `table`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

@@ -147,7 +147,7 @@ def floors(measured: Sequence[Floor]) -> style.Picture:
 
 
 def chosen(steps: Sequence[Step]) -> list[Step]:
-    """Return each generator's round with the lowest p99, at the highest rate on the fewest connections."""
+    """Return one step per generator: the round with its lowest p99 at the highest rate on the fewest connections."""
     measured = instrument.floors(steps)
     groups = [floor.good for floor in _lead(measured)[2].values()] if instrument.points(measured) else []
     shown = [[step for step in group if not _rows(step.frames["spectrum"]).empty] for group in groups]
@@ -249,7 +249,6 @@ def _text(readings: TwoReadings) -> str:
 
 
 def _added(difference: Difference) -> str:
-    """Return in words how much higher or lower wrk2's percentile is than truepace's, with the interval."""
     added, name = difference.added_us, words.level(difference.level)
     if added.holds_zero:
         return f"{name} not decided ({words.latency_interval(added.value, added.low, added.high)})"

@@ -34,7 +34,6 @@ def check_words(*checks: Check, places: Iterable[str] | None = None) -> str:
 
 
 def _place_words(check: Check) -> str:
-    """Return where a check failed, with the first of its values, the worst ones; empty if neither is known."""
     values = list(map(words_of, check.measures))
     if len(values) > MOST_NAMED + 1:
         values[MOST_NAMED:] = [f"{len(values) - MOST_NAMED} more"]
@@ -43,7 +42,7 @@ def _place_words(check: Check) -> str:
 
 
 def validity_line(checks: Sequence[Check]) -> str:
-    """Return a sentence on how many checks passed, and which checks could not be made."""
+    """Return a sentence on how many checks passed and failed, and which checks could not be made."""
     known = [check for check in checks if check.ok is not None]
     passed = sum(bool(check.ok) for check in known)
     failed = f" and {words.count(len(known) - passed)} failed" if passed < len(known) else ""
@@ -75,7 +74,7 @@ def numbered_questions(numbers: Iterable[int]) -> str:
 
 
 def marks_of(number: int, conclusion: Conclusion) -> list[str]:
-    """Return sentences on the failed checks that touch question `number`. Checks that exclude evidence come first."""
+    """Return sentences on the failed checks that touch question `number`, first on checks that exclude evidence."""
     touching = [check for check in conclusion.checks if check.failed and number in conclusion.touched(check)]
     touching.sort(key=lambda check: check.consequence != Consequence.EXCLUDES)
     used = set(conclusion.answers[number - 1].answer.steps)
@@ -85,7 +84,7 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
 
 
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
-    """Yield sentences that a reader must know before the first number: unfinished runs, invalid steps, empty profiles.
+    """Yield sentences that a reader must know before the first number, for example that a run is not complete.
 
     `has_sections` says that the experiment has sections of its own, so that a run without a load step lacks nothing.
     """
@@ -119,7 +118,6 @@ def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
 
 
 def _name_of(step: Step) -> str:
-    """Return a step's name for readers: RocksDB PUT at 9 000/s (profiled)."""
     rate_rps, kind = facts.offered_rps(step), {"load": "", RATE_STEP: ""}.get(step.kind, f" ({step.kind})")
     at = f" at {words.rate(rate_rps)}" if words.known(rate_rps) else ""
     title = facts.title(step)
@@ -127,7 +125,6 @@ def _name_of(step: Step) -> str:
 
 
 def _network(network: HostNetwork) -> str:
-    """Return a sentence on how a generator's host affects a load: round trip, repeated segments, clock, stalls."""
     off_us = abs(network.off_us) if network.off_us is not None else None
     parts = (
         (network.round_trip_us, words.latency, "its round trip to the server, in every response time, takes {}"),

@@ -85,7 +85,7 @@ class Relation(StrEnum):
 class Measure:
     """One number of an answer with its unit, and with its 95 % interval or the range of several values."""
 
-    label: str
+    label: str  # the text before the number
     value: float
     unit: Unit
     low: float = math.nan  # NaN without an interval
@@ -96,7 +96,7 @@ class Measure:
 
     @classmethod
     def of(cls, label: str, estimate: Bounded, unit: Unit) -> Measure:
-        """Return an estimate as a measure with the estimate's interval."""
+        """Return a measure with the value and the interval of an estimate."""
         return cls(label, estimate.value, unit, estimate.low, estimate.high)
 
     @classmethod
@@ -105,16 +105,16 @@ class Measure:
         return cls(label, sum(values) / len(values), unit, min(values), max(values))
 
     def against(self, other: Measure) -> Measure:
-        """Return a copy of the measure that is compared with the measure `other`: 42.8 % against 24.2 %."""
+        """Return a copy that names `other` as the measure to compare with: 42.8 % against 24.2 %."""
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy of the measure that is a part of a whole or wanted amount, `value`: 10 of 12 starts."""
+        """Return a copy that is a part of `value`, a whole or a goal in `unit` (None: its own): 10 of 12 starts."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
 class Basis(StrEnum):
-    """The kind of evidence that an answer rests on; `Answer.count` is the number of its pieces."""
+    """The kind of evidence that an answer rests on. `Answer.count` says how many pieces of it there are."""
 
     LOADS = "load"
     PROFILES = "profile"
@@ -133,7 +133,7 @@ class Basis(StrEnum):
 
 
 class Needed(StrEnum):
-    """What would decide an inconclusive answer; `Answer.needed_count` is the number of items that it takes."""
+    """What would decide an inconclusive answer, such as more starts. `Answer.needed_count` says how many it takes."""
 
     STARTS = "starts"
     SAMPLES = "samples"
@@ -154,9 +154,9 @@ class Needed(StrEnum):
 
 
 class Question(Struct, frozen=True):
-    """A question that yes or no answers. The file questions.toml fixes it before anything is measured."""
+    """A question to answer by yes or no. The file questions.toml fixes it before anything is measured."""
 
-    key: str = ""
+    key: str = ""  # its name in questions.toml
     text: str = ""
     claim: str = ""  # a sentence of the author, translated
     line: int | tuple[int, ...] = ()  # the numbers of its lines in `source`
@@ -165,7 +165,7 @@ class Question(Struct, frozen=True):
     yes: str = ""  # the sentence for the verdict yes
     no: str = ""  # the sentence for the verdict no
     means: str = ""  # what the answer means to somebody who runs such a server
-    overturned_by: str = ""
+    overturned_by: str = ""  # what would change the answer
     claimed: Verdict | None = None  # the verdict that `claim` states
     changes: Changes | None = None  # what `means` advises to change
     headline: bool = False  # README.md shows this question, and "If this were your report" begins with it
@@ -189,7 +189,7 @@ class Answer:
         cls, steps: Iterable[Step | str], basis: Basis, verdict: Verdict | bool, *evidence: object,
         needed: Needed | None = None, figure: str | None = None,
     ) -> Answer:  # fmt: skip
-        """Return an answer that rests on loads, or on outputs by name. `verdict` may be True (yes) or False (no)."""
+        """Return an answer that rests on `steps` (loads, or published outputs by name). True as `verdict` means yes."""
         names = tuple(step if isinstance(step, str) else step.name for step in steps)
         decided = verdict if isinstance(verdict, Verdict) else Verdict.YES if verdict else Verdict.NO
         return cls(decided, evidence, basis, len(names), needed, steps=names, figure=figure)
@@ -200,7 +200,7 @@ class Answer:
             object.__setattr__(self, "needed_count", 0)
 
 
-#: A function that answers a question from a run's results; it returns None if the run did not measure the subject.
+#: A function that answers a question from a run's results; it returns None if the run did not measure what it is about.
 Answering = Callable[["Results"], Answer | None]
 
 
@@ -234,11 +234,11 @@ class Answered:
 
     question: Question
     answer: Answer
-    measured: bool = True  # whether the run measured the subject of the question
+    measured: bool = True  # whether the run measured what the question is about
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict is the one that the original report claims; None without a claim, or if inconclusive."""
+        """Whether the verdict is what the original report claims; None without a claim, or if it is inconclusive."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -249,7 +249,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Answer a question: inconclusive if the run did not measure its subject, or the server had too few cores."""
+    """Return a question's answer: inconclusive if nothing for it was measured, or the server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)
@@ -267,7 +267,7 @@ def either(results: Results, *answers: Answering) -> Answer | None:
 
 
 def as_json(value: Any) -> Any:
-    """Return a typed result as plain JSON values: fields by name, a number that is not finite as null."""
+    """Return a value as plain JSON values: a dataclass as a dict of its fields, a number that is not finite as None."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: as_json(getattr(value, field.name)) for field in fields(value) if field.repr}
     if isinstance(value, Enum):

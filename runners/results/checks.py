@@ -122,7 +122,7 @@ def _over(
 
 
 def label_of(step: Step) -> str:
-    """Return a step's name for checks: its label if it is one of many rounds or starts, else its title."""
+    """Return a step's name for checks: the label of a round or a start, else the title, such as RocksDB PUT."""
     return step.label if step.kind in ("round", "shared", "alone", "solo") else facts.title(step)
 
 
@@ -162,7 +162,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether the p99 stands for the whole load. It does not if leaving out a single second halves it."""
+    """Judge whether the p99 stands for the whole load. It does not if the p99 halves when one second is left out."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None
@@ -206,7 +206,6 @@ def _profiler_share(step: Step) -> Judged:
 
 
 def _quiet(step: Step) -> Judged:
-    """Judge whether other processes and other virtual machines left the cores to a load."""
     if step.frames["telemetry"].empty:
         return None, None
     foreign_cores, steal_share = counts.used_by_others(step)
@@ -218,7 +217,6 @@ def _quiet(step: Step) -> Judged:
 
 
 def _data(step: Step) -> Judged:
-    """Judge whether the store held any data before a load of GETs."""
     entries = step.record.store_before.entries_estimate
     return (None, None) if step.workload != "get" or entries is None else (entries > 0, None)
 
@@ -236,7 +234,6 @@ def _faster(step: Step, run: Run) -> Judged:
 
 
 def _together(step: Step) -> Judged:
-    """Judge whether a load's generators began within LATE_US of the agreed instant, and no clock was set meanwhile."""
     shares = [(share.clock, share.began_us) for share in step.record.shares if share.clock is not None]
     off_us = max((abs(began_us) for _, began_us in shares), default=0.0)
     ok = off_us <= LATE_US and not any(clock.stepped_us for clock, _ in shares)
@@ -296,7 +293,6 @@ def _of_ladders(results: Results) -> Iterator[Check]:
 
 
 def _generators(results: Results) -> Check | None:
-    """Return the check that no generator to be measured was missing; None if the run measured no generators."""
     if not results.floors and not results.stalls:
         return None
     wanted = str((results.run.manifest.get("parameters") or {}).get("generators") or "").split(",")

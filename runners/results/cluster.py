@@ -47,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Sum the requests that the loaded node's status counts in all steps of one setting; None without counts."""
+    """Return the requests to the loaded node of one setting, summed over `steps`; None if its status has no counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -69,12 +69,12 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return the loads on the settings in CHANGES in which the loaded node's status names the cluster's nodes."""
+    """Return the loads on a cluster: the setting is in CHANGES, and the loaded node's status names all nodes."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return one `Passed` for each treatment in `loads`; treatments without counts are left out."""
+    """Return one `Passed` for each setting in `loads`. Settings without counts of requests are left out."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
@@ -115,7 +115,7 @@ def _waited(step: Step, length_s: float) -> Waited:
 
 
 def lock_waits(run: Run) -> list[Waited]:
-    """Return the waits for locks in the last profiled load of each treatment."""
+    """Return the waits for locks in the last profiled load of every setting of the cluster."""
     last = {step.subject: step for step in run.steps if LOCK in step.profiled and step.subject in CHANGES}
     return [_waited(step, step.record.duration_s) for step in last.values() if step.record.duration_s]
 
@@ -132,7 +132,10 @@ Bytes = npt.NDArray[np.uint8]
 
 @cache
 def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ...]:
-    """Return each node's share of the keys 0 to `ids` - 1, with the nodes in the order of their addresses."""
+    """Return the nodes' shares (0..1) of the keys 0 to `ids` - 1, in the order of the sorted addresses.
+
+    `topology` has the addresses of the nodes. `hashing` is a name in HASHES.
+    """
     nodes = [np.frombuffer(node.encode(), dtype=np.uint8)[None, :] for node in sorted(topology)]
     counts = np.zeros(len(nodes), dtype=np.int64)
     for keys in _texts(ids):
@@ -148,7 +151,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the numbers 0 to `ids` - 1 as ASCII digits, a row per number; rows of one array have as many digits."""
+    """Return the numbers 0 to `ids` - 1 as rows of ASCII digits. In one array all numbers have as many digits."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -188,7 +191,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread the keys over the nodes? No if one node owns more than half, else yes."""
+    """Answer: did the old hash spread keys over nodes? No if one node owns more than half; None without a cluster."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -208,7 +211,10 @@ PASSED_ON = 1 - 1 / NODES
 
 @answering
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
-    """Answer: does a request that is passed on cost more CPU time? `blocks` maps blocks to their HTTP methods."""
+    """Answer: does a request cost more CPU time if a node passes it on? None if none of the blocks was measured.
+
+    `blocks` has the HTTP methods of the blocks to decide by, by the block's name. Yes if all blocks say yes.
+    """
     answers = []
     for comparison in results.comparisons:
         row = comparison.row(CPU, NEW) if comparison.name in blocks else None
@@ -228,10 +234,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return (profiled step, the share of `event` that passing requests on takes) for each workload on NEW.
-
-    NEW is a setting of the cluster. The list is empty if a workload has no such profile.
-    """
+    """Return for all workloads on NEW (step, share of `event` that passing on takes); [] if any has no such profile."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -244,7 +247,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: does passing requests on take a larger share of the CPU time in `block` than in the block `than`?"""
+    """Answer: does passing requests on take more of the CPU time in `block` than in block `than`? None without both."""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
@@ -267,7 +270,10 @@ ALIKE = 0.1
 
 @answering
 def alike(results: Results, *workloads: str) -> Answer | None:
-    """Answer: do the HTTP clients' shares of allocations and lock waits differ by less than ALIKE in two workloads?"""
+    """Answer: do HTTP clients take similar shares of allocations and lock waits in two `workloads`? None if unknown.
+
+    Yes if the shares differ by less than ALIKE, no if they differ by more.
+    """
     evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
     for event in (profiles.ALLOC, LOCK):
         if seen := _of_clients(results, event, workloads):
@@ -289,7 +295,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the lock of the HTTP client? Inconclusive if a load missed its rate."""
+    """Answer: do threads wait for the HTTP client's lock? Inconclusive if a load missed its rate; None if unknown."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

@@ -21,7 +21,7 @@ Combined = Callable[[Iterable[Verdict]], Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A treatment against its baseline in one quantity, with other values that a reader needs to judge it."""
+    """How a treatment differs from its baseline in one quantity, with further values to judge the difference by."""
 
     row: Row
     margin: float  # the relative change that would matter
@@ -33,7 +33,7 @@ class Difference:
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
-    """Return a comparison's row as a Difference. `medians` replaces the comparison's medians of loads on one server."""
+    """Return a comparison's row as a Difference. `medians` (of loads on one server) replaces the comparison's own."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
@@ -42,7 +42,6 @@ def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Al
 def _rows(
     results: Results, quantity: str, blocks: Collection[str] | None, treatment: str | None
 ) -> Iterator[tuple[Comparison, Row]]:
-    """Yield (comparison, row) of a quantity for the given blocks and treatment; None stands for all."""
     for comparison in results.comparisons:
         if blocks is None or comparison.name in blocks:
             yield from ((comparison, row) for row in comparison.rows_of(quantity) if treatment in (None, row.treatment))
@@ -57,10 +56,11 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: does a treatment differ from its baseline in a direction of `yes`? The first matching row decides.
+    """Answer: is a treatment's change against its baseline in one of the directions `yes`? None if no row matches.
 
-    None as `blocks` or `treatment` matches any. `loads_alone` names two loads by (setting, workload): one on the
-    baseline's server alone, and one on the treatment's server alone. The answer shows their medians too.
+    The first row of that quantity, for example p50_us, decides. None as `blocks` or `treatment` matches any.
+    `loads_alone` are two loads (setting, workload) on one server alone, of the baseline and of the treatment. The
+    answer shows their medians too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -78,7 +78,7 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer `differs` for every block in `blocks`, and combine the verdicts.
+    """Answer as `differs` does for every block in `blocks`, and combine the verdicts; None if none was measured.
 
     `blocks` maps a block's name to its label in the answer. `also` names further quantities to show.
     """
@@ -95,7 +95,7 @@ def parts_differ(
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: is the direction of a row's change one of `yes`? Inconclusive if its sides may not be compared."""
+    """Answer: does a row's change have a direction in `yes`? Inconclusive if it is undecided or not compared."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
@@ -113,7 +113,7 @@ def answer_of(
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
-    """Return one answer to a question of several parts: the combined verdict, with the evidence of all parts."""
+    """Return one answer to a question of several parts, with all their evidence. `combined` joins the verdicts."""
     verdict = combined(given.verdict for given in answers)
     decides = next(given for given in answers if given.verdict == verdict)
     return Answer(
@@ -125,7 +125,10 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
 
 @answering
 def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity? The (block, treatment) `factorial` decides, else `alone` does."""
+    """Answer: does a setting raise a quantity, for example closed_loop_rps? None if neither block was measured.
+
+    `factorial` and `alone` are pairs (block, treatment). The first one that was measured decides.
+    """
     return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
@@ -140,7 +143,7 @@ class Cost:
 
 
 def costs_anything(results: Results) -> Answer | None:
-    """Answer: is any treatment that gains in its primary quantity worse in another? Inconclusive if none gains."""
+    """Answer: is a treatment that gains in its primary quantity worse in any other? Inconclusive if none gains."""
     gains = [
         (comparison, row)
         for comparison in results.comparisons

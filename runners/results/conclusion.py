@@ -27,7 +27,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers (from 1) of the answers that rest on a check's steps and quote values that it judges."""
+        """Return the numbers (from 1) of the answers that rest on a check's steps and quote what the check judges."""
         steps = set(check.steps)
         return tuple(
             number
@@ -45,7 +45,6 @@ class Conclusion:
 
 
 def _concerns(check: Check, answer: Answer) -> bool:
-    """Return whether an answer quotes values that a check is about; some checks are only about response times."""
     rows = [piece.row for piece in answer.evidence if isinstance(piece, Difference)]
     if check.about == LIMIT:
         return any(row.at_least for row in rows)
@@ -59,7 +58,7 @@ def _concerns(check: Check, answer: Answer) -> bool:
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Answer the questions of a run, which may be interrupted. `published`: outputs by name, such as `report-1/put`."""
+    """Return the conclusion of a run, even if unfinished. `published` has outputs by name, such as `report-1/put`."""
     results = Results(run, published)
     answers = sorted((answered(asked, results) for asked in questions), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

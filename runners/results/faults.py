@@ -33,14 +33,15 @@ class Outage:
 
     @property
     def events(self) -> list[tuple[float, str]]:
-        """The (time in seconds, name) of every event that happened, in their order."""
+        """The events that happened, in their order: (time in seconds, name)."""
         times = (self.killed_s, self.started_s, self.back_s)
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 
     def part(self, which: str) -> pd.DataFrame:
         """Return the per-second rows of one part of the load.
 
-        It is `before` the kill, `after` the node's return, `between` both, or the whole seconds `without` the node.
+        `which` is `before` (the kill), `after` (the node is used again), `between` (all seconds in neither of these) or
+        `without` (the whole seconds in which the node was down).
         """
         rows = facts.per_second(self.step)
         back_s = self.back_s if words.known(self.back_s) else math.inf
@@ -59,7 +60,7 @@ class Outage:
 
 
 def outages(steps: Sequence[Step]) -> list[Outage]:
-    """Return the loads in which a node was killed, without loads that ended before the kill."""
+    """Return the loads in which a node was killed. Loads that ended before the kill are left out."""
     killed = []
     for step in steps:
         about = step.record.outage if step.kind == OUTAGE and not step.frames["intervals"].empty else None
@@ -72,7 +73,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: "Results", subject: str) -> Answer | None:
-    """Answer: do requests to the cluster `subject` fail in the whole seconds in which a node was down?"""
+    """Answer: do requests to the setting `subject` fail in whole seconds without a node? None if no node was killed."""
     outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None
@@ -86,7 +87,10 @@ def fails(results: "Results", subject: str) -> Answer | None:
 
 
 def shared_response(results: "Results") -> Answer | None:
-    """Answer: can all requests share one response object? No if the HTTP head grows with the responses, else yes."""
+    """Answer: can all requests share one response object? None if this was not tried.
+
+    No if the HTTP head of the last response is longer than the head of the first, else yes.
+    """
     for step in results.run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         if len(heads) >= 2:

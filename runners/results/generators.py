@@ -20,7 +20,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: is a generator's median higher, at any rate, than the reference client's in the same rounds?"""
+    """Answer: is the generator `tool`'s median above the reference client's at any rate? None without common rounds."""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -50,7 +50,7 @@ class AtRate:
 
 @answering
 def counts_a_stall(results: Results, tool: str) -> Answer | None:
-    """Answer: does a generator count every request that a frozen server makes wait?"""
+    """Answer: does the generator `tool` count the requests that a frozen server delays (see WHOLE)? None if unknown."""
     stall = next((stall for stall in results.stalls if stall.tool == tool), None)
     if stall is None or math.isnan(share := stall.seen_share):
         return None
@@ -60,7 +60,7 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
 
 
 def generator_costs(results: Results) -> Answer | None:
-    """Answer: at the highest rate, does truepace (ours) take less CPU time per request than a plain epoll loop?"""
+    """Answer: does truepace take less CPU time per request at the highest rate than an epoll loop? None if unknown."""
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
     top = max(paced, key=lambda floor: floor.rate_rps, default=None)
     point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
@@ -105,7 +105,7 @@ class HostNetwork:
 
 
 def host_networks(run: Run) -> list[HostNetwork]:
-    """Return the hosts of the generators of every load that several hosts shared."""
+    """Return one HostNetwork for each host and each load that several hosts sent together."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     return [_of_share(step, share) for step in shared for share in step.record.shares]
 

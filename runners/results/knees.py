@@ -27,14 +27,17 @@ class KneeRatio:
     """Two servers' knees under one workload, compared."""
 
     workload: str
-    names: tuple[str, str]
+    names: tuple[str, str]  # of the servers, for readers
     knees: tuple[Knee, Knee]
     change: Bounded | None  # the ratio of the knees minus one; None if a knee is not known
 
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is the knee of treatment `of` above that of `against`? Inconclusive below FEWEST_STARTS starts."""
+    """Answer: is the knee of the setting `of` above that of `against`, under `workload`? None without both knees.
+
+    Inconclusive if a server was started anew fewer than FEWEST_STARTS times.
+    """
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
         return None
@@ -66,7 +69,7 @@ class PublishedRate:
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: do all knees lie above the highest rates that the server of the original report achieved?"""
+    """Answer: is every knee here above the highest rate that the published server achieved? None without both."""
     parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
@@ -95,9 +98,10 @@ def _places(step: Step) -> int:
 
 
 def longer_queue(results: Results) -> Answer | None:
-    """Answer: does a longer queue refuse fewer requests under overload? Only queues that were filled are compared.
+    """Answer: does the longest queue refuse fewer requests under overload than the shortest? None without two queues.
 
-    A queue was filled if the load has more connections than the queue has places, and missed its rate or had failures.
+    Only queues that were filled are compared: the load has more connections than the queue has places, and missed its
+    rate or had failures.
     """
     ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
     queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]

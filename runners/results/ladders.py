@@ -27,7 +27,7 @@ KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
 class Ladder:
-    """The rate steps of one server under one load, in the order in which they were measured."""
+    """Loads of one server at several fixed rates (rate steps), in the order in which they were measured."""
 
     name: str
     steps: tuple[Step, ...]
@@ -72,12 +72,12 @@ class Ladder:
 
     @cached_property
     def points(self) -> list[Point]:
-        """The judged rates of all steps. A step has one of them, or in a sweep one for every short rate step."""
+        """The judged rates of all steps: one for a step at a fixed rate, many for a sweep of short rate steps."""
         return [point for step in self.steps for point in points(step, self.judged_by)]
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
-        """The rates at which steps met the objective and none missed it; then the rates at which a step missed it."""
+        """Two sorted lists of rates: where the objective was met and never missed, and where a step missed it."""
         missed = self._rates(StepOutcome.MISSED)
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
@@ -104,7 +104,7 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The search's knee, or the knee of which the ladder's rates are shares; else None."""
+        """The search's knee, or the knee of which the ladder's rates are shares; None without either."""
         return self.known.knee if self.known else self.base_knee
 
     @property
@@ -114,7 +114,7 @@ class Ladder:
 
     @property
     def server(self) -> str:
-        """The name of the server's setting for readers."""
+        """The name of the server's setting, as readers see it."""
         return facts.engine_name(self.steps[0].subject)
 
     @property
@@ -124,17 +124,19 @@ class Ladder:
 
 
 def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
-    """Return the rate steps of all points that are not invalid, also if a late generator left them undecided."""
     return tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Return whether two ladders belong to one search, which loads their servers in random order."""
+    """Return whether one search measured both ladders, so that it loaded their servers in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the knee of `of` divided by the knee of `against`, or None. One end is open if a knee has only a bound."""
+    """Return the ratio of two knees, `of` / `against`, with its interval; None if a knee is not known.
+
+    If only a bound of a knee is known, the interval may begin at 0 or have no end.
+    """
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
     if first is None or second is None or least_first is None or least_second is None:
@@ -149,10 +151,7 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of two knees as reports quote it, with an interval no wider than the knees' intervals allow.
-
-    If only a bound of a knee is known, the interval follows from the knees' intervals, so that a reader can check it.
-    """
+    """Return the ratio of two knees as quoted, with an interval that a reader can check by the knees' intervals."""
     value = of.rps / against.rps
     ends = of.low_rps / against.high_rps, of.high_rps / against.low_rps
     if not words.known(value):
@@ -164,10 +163,7 @@ def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
-    """Return a posterior of a ladder's knee, or None. `curve_of` chooses which posterior of the search.
-
-    Its spread between starts is pooled over all servers of the same search.
-    """
+    """Return the curve that `curve_of` takes from a search, with the spread over all servers of the search; or None."""
     own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
@@ -197,7 +193,6 @@ def ladders(run: Run) -> tuple[Ladder, ...]:
 
 
 def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
-    """Return, by (server, workload, connections), the closed loop with the most good responses per second."""
     clean = [step for step in run.steps if step.record.offered_rps is None and not step.profiled]
     loops = [s for s in clean if s.kind not in (FILL, RATE_STEP) and may_quote(s, Aspect.RATE) and served_rps(s) > 0]
     by_key = facts.grouped(loops, lambda step: (step.subject, step.workload, step.record.connections))
@@ -205,7 +200,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return the ladder of the given rate steps, as their record describes it."""
+    """Return the ladder with the given rate steps. The record of the first step describes it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None
@@ -213,7 +208,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return how many rate steps near the knee missed each part of the objective, and how many missed any part."""
+    """Return how many rate steps near the knee missed a part of the objective: by part (such as p99), and in all."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -227,7 +222,7 @@ Searched = tuple[Ladder, Knee]
 
 
 def knees(run: Run) -> dict[str, list[Searched]]:
-    """Return, by workload, the searches with a knee or a bound of it. Workloads of a single server are left out."""
+    """Return by workload pairs (search, its knee or a bound of it). Workloads of a single server are left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)

@@ -80,7 +80,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, else UNDECIDED if one is inconclusive (and that does not pass), else DONE."""
+    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and not `inconclusive_passes`, else DONE."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -121,7 +121,6 @@ def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
 
 
 def _needed(limit: ChangeLimit, change: Bounded, starts: int) -> int | None:
-    """Return how many starts in all would narrow the interval up to the limit; None if unknown or beyond MOST_TIMES."""
     if limit.quantity == ERRORS:
         half, distance = (change.high - change.low) / 2, abs(change.value - limit.change)
     else:
@@ -150,7 +149,6 @@ def judge_load(step: Step, limit: LoadLimit) -> LoadJudgement:
 
 
 def _by_latency(step: Step, limit: LoadLimit, most_us: float) -> LoadJudgement:
-    """Judge a percentile. It cannot fail if only an upper bound is known, nor pass if only a lower bound is known."""
     value = facts.quoted(step, limit.level)
     known = value or facts.at_most(step, limit.level)
     if known is None:

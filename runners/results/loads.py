@@ -20,7 +20,10 @@ from runners.results.results import Results
 
 @answering
 def medians_apart(results: Results, workloads: Sequence[str], first: str, second: str) -> Answer | None:
-    """Answer: does the second server's median differ from the first's at one rate? Yes or inconclusive, never no."""
+    """Answer: do the medians of the settings `first` and `second` differ at one rate, under all `workloads`?
+
+    Never no: medians that are alike are inconclusive. None if no workload has both medians.
+    """
     answers = []
     for workload in workloads:
         pair = [step for name in (first, second) if (step := facts.clean(results.run, name, workload)) is not None]
@@ -44,7 +47,7 @@ def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
 
 
 def servers_apart(results: Results) -> Answer | None:
-    """Answer: does the median of any other server differ from the first server's at the same rate?"""
+    """Answer: does any server's median differ from the first one's at the same rate? Never no; None without two."""
     loads = list(results.clean_loads())
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
@@ -57,7 +60,6 @@ Loop = tuple[str, int]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    """Return the valid steps of a closed loop by round number."""
     subject, connections = loop
     return {
         step.record.round or 0: step
@@ -67,7 +69,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 
 
 def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' rates (geometric mean over rounds), and its steps; None without a common round."""
+    """Return the ratio of two loops' rates (geometric mean over rounds) and the steps; None without a common round."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     rounds = sorted(steps.keys() & others.keys())
     if not rounds:
@@ -81,7 +83,10 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: is the rate of `loop` higher than that of `against`? `parts`: further ratios (label, loop, against)."""
+    """Answer: is the rate of `loop` higher than that of `against`? None without a common round.
+
+    `label` names this ratio in the answer. `parts` are further ratios to show, as (label, loop, loop to divide by).
+    """
     whole = times(results.run, loop, against)
     if whole is None:
         return None

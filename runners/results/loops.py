@@ -60,13 +60,13 @@ class Loop:
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return how much a TCP counter of the machine's kernel rose per request; NaN if it was not recorded."""
+        """Return by how much a TCP counter of the kernel, such as DelayedACKs, rose per request; NaN if unknown."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
     @property
     def absent_by_script(self) -> float:
-        """The number of requests in which the script asks for keys that the store lacks; NaN if it lacks none."""
+        """How many requests, by the script's random numbers, ask for keys that are not stored; NaN if all are."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
@@ -83,13 +83,13 @@ def of_run(run: Run) -> list[Loop]:
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:
-    """Return the loops of a stage, limited to one name and one number of connections if these are given."""
+    """Return the loops of a setting (`stage`); if given, only with this workload (`name`) and this many connections."""
     of_stage = [loop for loop in loops if loop.stage == stage and name in (None, loop.name)]
     return [loop for loop in of_stage if connections in (None, loop.connections)]
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return, of a stage's loops of one name, the loop on the fewest connections; None without such a loop."""
+    """Return the loop on the fewest connections, of one setting (`stage`) and workload (`name`); None without any."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
@@ -100,7 +100,7 @@ def absent(requests: int, threads: int, drawn: int, held: int) -> int:
 
 
 def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: str) -> list[tuple[Loop, Loop]]:
-    """Return pairs (loop of the first stage, loop of the second) of one name and on equal numbers of connections."""
+    """Return pairs of loops, one of each setting in `stages`, with the same workload (`name`) and connections."""
     slow_loops = find(loops, stages[0], name)
     return [(slow, fast) for slow in slow_loops for fast in find(loops, stages[1], name, slow.connections)]
 
@@ -112,7 +112,7 @@ CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does the flag nodelay raise the rate of all loops that wait for the timer without the flag?"""
+    """Answer: does the flag nodelay raise the rates of all loops that wait without it? None without such loops."""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -128,7 +128,7 @@ def one_flag(results: "Results") -> Answer | None:
 
 
 def executor(results: "Results") -> Answer | None:
-    """Answer: does the cached pool change the medians of loops that wait? No if some rise and others fall."""
+    """Answer: does the cached pool change waiting loops' medians? No if some rise and some fall, else inconclusive."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -147,7 +147,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: in all loops that wait, is the median within CLOSE of the kernel's delayed-ACK timer plus one tick?"""
+    """Answer: do all loops that wait have medians near the kernel's timer plus a tick (see CLOSE)? None without any."""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -167,7 +167,10 @@ def timer_and_tick(results: "Results") -> Answer | None:
 
 
 def one_write(results: "Results") -> Answer | None:
-    """Answer: does a response that is sent by one write wait for the delayed-ACK timer too?"""
+    """Answer: does a response wait for the timer even if one write sends it? None without the loops to compare.
+
+    Yes if its median is at least half of the median of responses that two writes send.
+    """
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
         return None
@@ -178,7 +181,7 @@ def one_write(results: "Results") -> Answer | None:
 
 
 def errors_are_the_scripts(results: "Results") -> Answer | None:
-    """Answer: do the 404s say anything of the server? No if the script asked for as many absent keys."""
+    """Answer: are the 404s the server's? No if the script asks for as many absent keys, else inconclusive (or None)."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None
@@ -193,13 +196,13 @@ def errors_are_the_scripts(results: "Results") -> Answer | None:
 
 
 def created(loop: Loop) -> float:
-    """Return how many of a loop's responses have the status of a PUT, 201; NaN if no statuses were recorded."""
+    """Return how many of a loop's responses have the status 201, as only PUTs have; NaN if statuses are unknown."""
     status = loop.step.frames["status"]
     return float(status[status["code"] == "201"]["count"].sum()) if not status.empty else math.nan
 
 
 def mixed(results: "Results") -> Answer | None:
-    """Answer: does the mixed script send both PUTs and other requests?"""
+    """Answer: does the mixed script send both PUTs and other requests? None if no loop of it recorded its statuses."""
     once = [loop for loop in results.loops if loop.name == "mixed-once" and math.isfinite(created(loop))]
     if not once:
         return None
@@ -209,7 +212,7 @@ def mixed(results: "Results") -> Answer | None:
 
 
 def waits_idle(results: "Results") -> Answer | None:
-    """Answer: could a profile of CPU time show the wait? No: while a response waits, no thread computes."""
+    """Answer: could a CPU profile show the wait? No, for no thread computes meanwhile; None without such a profile."""
     measures, steps = [], []
     for step in results.run.find(kind=KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)

@@ -52,7 +52,7 @@ STORE_WAITS = Part("the store's share of the waits for locks in {}", LOCK, ("sto
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
-    """Return a category's share of an event's samples, with its interval; None without the category."""
+    """Return a category's share (0..1) of an event's samples, with its interval; None without the category."""
     rows = step.frames["shares"]
     # masks of pandas take ten times as long, and two profiles are compared in each of their categories
     asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
@@ -63,7 +63,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the sum of several categories' shares, and of their bounds; None if the profile has none of them."""
+    """Return the sum of several categories' shares (0..1) and of their bounds; None if the profile has none."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -86,8 +86,8 @@ class Change:
     """The change of a frame's share of the work from one profile to another."""
 
     frame: str
-    before: float
-    after: float
+    before: float  # the share in the first profile
+    after: float  # the share in the second one
     change: Bounded  # with its 95 % interval
     p: float  # the p-value of the change
     beyond: bool = False  # whether the change is significant
@@ -143,7 +143,10 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 @answering
 def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
-    """Answer: in the profiles of all workloads, do the categories of `asked` take more than its limit (see Part)?"""
+    """Answer: do the categories of `asked` take more than its limit (see Part) in all workloads' profiles?
+
+    The profiles are of the setting `subject`, for example lsm-cached. None if no profile has these categories.
+    """
     above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     for step in _profiles(results, workloads, subject, asked.event):
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
@@ -165,7 +168,6 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 
 
 def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
-    """Yield the number of waits for locks in every recording of these workloads, largest first."""
     recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
     for step in sorted(recorded, key=lambda step: -facts.profile_samples(step, LOCK)):
         load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
@@ -173,7 +175,6 @@ def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    """Return the last step with a usable profile of an event, for each of these workloads on one setting."""
     if event == LOCK:
         locks = facts.shown_profiles(results.run.steps, LOCK)
         own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
@@ -184,13 +185,13 @@ def _profiles(results: Results, workloads: Sequence[str], subject: str, event: s
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """Return the rate steps of a workload that have a usable profile, lowest rate first."""
+    """Return the rate steps with a usable profile of a workload and (if given) a setting, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 
 
 def polling_halves(results: Results) -> Answer | None:
-    """Answer: from the lowest to the highest profiled rate, does polling's share of CPU time fall to a half or less?"""
+    """Answer: does polling's share of CPU time halve from the lowest to the highest profiled rate? None without two."""
     below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):

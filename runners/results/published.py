@@ -34,14 +34,14 @@ def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 
 
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
-    """Yield (name, output) of a ladder's published outputs, unless their folder's index assigns another setting."""
+    """Yield (name, output) for a ladder's published outputs, but not if their folder's index names another setting."""
     for name, output in outputs_named(ladder.published):
         if output.entry.treatment in (None, ladder.steps[0].subject):
             yield name, output
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate that a published output was taken at: by its folder's index, else the offered rate, or None."""
+    """Return the rate at which an output was measured: by its folder's index, else as offered; None if unknown."""
     return output.entry.ran_at_rps or output.offered_rps
 
 
@@ -53,7 +53,7 @@ def longest_us(output: Output) -> float:
 
 
 def keeps_its_rate(output: Output) -> bool:
-    """Return whether the server of an output kept the rate: it achieved the rate if known, and no queue grew."""
+    """Return whether an output's server kept up: it achieved the offered rate, if both are known, and no queue grew."""
     offered, achieved = output.offered_rps, output.report.requests_per_s
     short = offered and achieved and achieved < facts.LEAST_ACHIEVED * offered
     return not short and longest_us(output) <= QUEUE_US
@@ -61,7 +61,7 @@ def keeps_its_rate(output: Output) -> bool:
 
 @answering
 def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer | None:
-    """Answer: does a closed loop on as many connections as published reach the published rate here?"""
+    """Answer: does a closed loop here reach the published rate, in every workload that has both? None if none has."""
     measures, enough, steps = [], [], []
     for workload in workloads:
         output = results.published_output(workload)
@@ -80,7 +80,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make the published median? No if its output shows a timer of 1 ms, else None."""
+    """Answer: does a workload's published median come from the server? No if a timer of 1 ms made it, else None."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -98,13 +98,11 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 
 
 def _added_here(results: Results) -> Iterator[Measure]:
-    """Yield by how much wrk2's median exceeds truepace's, if this run has a load by both."""
     if (readings := two_readings(results.run.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
 
 
 def _without_tick(results: Results, workload: str) -> Step | None:
-    """Return this run's first load by truepace whose percentiles show no timer of 1 ms, or None."""
     loads = results.run.find(workload=workload, profiled=False)
     ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
     lines = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
@@ -112,7 +110,6 @@ def _without_tick(results: Results, workload: str) -> Step | None:
 
 
 def _median_of(step: Step, results: Results) -> Measure:
-    """Return a load's median as a measure: an upper bound if the floor or a late generator may have made it."""
     label = f"the one here by truepace, the lab's generator, at {words.rate(facts.offered_rps(step))}:"
     value = facts.quoted(step, 0.5) or Bounded(math.nan)
     if instrument.unresolved(results.run.steps, step, 0.5):
@@ -122,7 +119,10 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: did the server make the published medians? No if they exceed TICK_US and this run's, else None."""
+    """Answer: do the medians of the outputs `names` come from the server? No or None.
+
+    No if two of them or more exceed TICK_US, and all of these exceed this run's medians under `workload`.
+    """
     published_us = [
         median_us
         for _, output in outputs_named(names)
@@ -142,7 +142,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make the published errors? No if one number of absent keys explains them, else None."""
+    """Answer: did the server make a workload's published errors? No if absent keys explain them, else None."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -166,7 +166,7 @@ PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
-    """Answer: do the GETs of a load read the disk? Yes if MANY_READS of them or more may have, as the kernel counts."""
+    """Answer: do a load's GETs read the disk? Yes if, by the bytes read, MANY_READS of them may; None if unknown."""
     step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
@@ -181,7 +181,7 @@ def reads_the_disk(results: Results, step_name: str) -> Answer | None:
 
 @answering
 def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], nodes: int) -> Answer | None:
-    """Answer: did the published loads reach every node? Their command lines name the addresses."""
+    """Answer: do the outputs that `names` returns load at least `nodes` addresses, by their URLs? None without URLs."""
     outputs = dict(outputs_named(names()))
     urls = {output.report.url for output in outputs.values() if output.report.url}
     if not urls:
@@ -192,7 +192,7 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server make the published errors? No if their share is the same at every rate, else None."""
+    """Answer: did the server make the errors of the outputs `names()`? No if all shares are alike, else None."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -210,7 +210,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: did the server make the latencies at the highest rates? No if it missed any of these rates, else None."""
+    """Answer: are published latencies at the highest rates the server's? No if it missed a rate, else None."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -233,7 +233,7 @@ def taken_at_another_rate(results: Results) -> Answer | None:
 
 @answering
 def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
-    """Answer: does the published cold run show its cold start? No: wrk2 leaves out the first ten seconds."""
+    """Answer: does the published cold run show its cold start? No: wrk2 leaves out ten seconds. None if unknown."""
     cold = facts.only(results.run.find(workload=workload, profiled=False))
     if cold is None or not facts.quotable(cold):
         return None

@@ -39,7 +39,7 @@ class Results:
 
     @cached_property
     def offered(self) -> tuple[Ladder, ...]:
-        """The ladders that are no knee search."""
+        """The ladders that do not search for a knee."""
         return tuple(ladder for ladder in self.ladders if ladder.search is None)
 
     @cached_property
@@ -49,13 +49,13 @@ class Results:
         return max(kept, default=0) if all(kept) else 0
 
     def searched(self, workload: str, subject: str) -> Ladder | None:
-        """Return the search for a treatment's knee under a workload; None without a search, or if it has no knee."""
+        """Return the search for the knee of a setting (`subject`) under a workload; None if no search has a knee."""
         searches = (ladder for ladder in self.ladders if ladder.search is not None and ladder.knee is not None)
         alike = (ladder for ladder in searches if ladder.steps[0].workload == workload)
         return next((ladder for ladder in alike if subject in (ladder.steps[0].subject, ladder.server)), None)
 
     def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
-        """Return (name, output) of the published output that a workload reproduces, or None."""
+        """Return (name, output) of the published output that a workload reproduces; None if there is none."""
         named = (item for item in self.published.items() if item[0].rpartition("/")[2] == workload)
         return next(named, None)
 

@@ -86,7 +86,10 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 def less(
     results: "Results", label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
-    """Answer: is a value lower for the store `of` than for the store `against`? The values have no intervals."""
+    """Answer: is a number of the store `of` below that of `against`? Only the values decide; None if one is unknown.
+
+    `value` returns a store's number, and `label` names it. `figure` is the anchor of the figure that shows it.
+    """
     by_name = {store.subject: store for store in results.stores}
     if of not in by_name or against not in by_name:
         return None

@@ -21,7 +21,7 @@ class Explained:
     causes: tuple[tuple[str, Bounded], ...]  # (cause, share of the tail), the largest share first
     unexplained: float  # the share that no cause explains
     slow: int  # the number of slow responses
-    threshold_us: float
+    threshold_us: float  # slower responses are slow ones
 
 
 def explained(seen: Attribution) -> Explained:
@@ -32,10 +32,10 @@ def explained(seen: Attribution) -> Explained:
 
 @answering
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
-    """Answer: does a cause explain the tail of a load, beyond chance, by a share whose interval lies above zero?
+    """Answer: does `cause`, for example compaction, explain the tail of the load `step_name`? None without this load.
 
-    No if there are no spikes, or if that interval lies below MARGIN. Inconclusive if the load had no events of the
-    cause, or if its tail is not known.
+    No if its share of the tail is below MARGIN, or without spikes. Else yes if it is above zero beyond chance.
+    Inconclusive if the load had no events of the cause, or if its tail is not known.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:

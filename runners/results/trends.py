@@ -34,8 +34,8 @@ class Trend:
     machine_class: str
     experiment: str
     size: str
-    kind: str
-    subject: str
+    kind: str  # the role of the steps, such as load
+    subject: str  # the server's setting
     workload: str
     metric: str
     frame: pd.DataFrame  # a row with COLUMNS for each run, oldest first
@@ -77,7 +77,6 @@ def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str
 
 
 def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
-    """Return a trend's changes of level, and in words why no changes were looked for (empty if they were)."""
     rates = frame["offered_rate_rps"].dropna()
     if len(rates) and rates.max() > SAME_RATE * rates.min():
         spread = f"{words.rate(rates.min())} to {words.rate(rates.max())}"
@@ -91,7 +90,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return, by run, whether its sentinel was in the usual range of earlier ones; None if these are too few."""
+    """Return by run whether its sentinel (a small fixed load) was in its usual range; None if too few came before."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):
@@ -111,7 +110,10 @@ def trends_of(run: Run) -> tuple[Trend, ...] | None:
 
 @answering
 def trends_change(results: "Results", *, sentinel: bool) -> Answer | None:
-    """Answer: did any trend change its level? Looks at the sentinels' trends if `sentinel`, else at all others."""
+    """Answer: did any trend change its level? None without trends, inconclusive if none can be judged.
+
+    If `sentinel`, only trends of sentinels count: one small load, the same in every run. Else only other trends count.
+    """
 
     def wanted(trend: Trend) -> bool:
         return trend.kind == SENTINEL and trend.metric == JUDGED if sentinel else trend.kind != SENTINEL
