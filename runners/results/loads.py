@@ -4,7 +4,7 @@ Closed loops of several settings, on one connection and on many, are measured in
 gain. A round has a fresh start of every setting. The ratio is the geometric mean of the ratios within each round.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
@@ -66,27 +66,42 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     }
 
 
-def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' rates (geometric mean over rounds) and the steps; None without a common round."""
+def times(
+    run: Run, loop: Loop, against: Loop, *, value: Callable[[Step], float] = facts.achieved_rps
+) -> tuple[Bounded, tuple[Step, ...]] | None:
+    """Return the ratio of two loops' values, by default of their rates, and the steps; None without a common round.
+
+    The ratio is the geometric mean over rounds; rounds in which a value is not known are left out.
+    """
     steps, others = _by_round(run, loop), _by_round(run, against)
-    rounds = sorted(steps.keys() & others.keys())
+    both = {number: (value(steps[number]), value(others[number])) for number in sorted(steps.keys() & others.keys())}
+    rounds = [number for number, (own, other) in both.items() if own > 0 and other > 0]
     if not rounds:
         return None
-    ratios = [facts.achieved_rps(steps[number]) / facts.achieved_rps(others[number]) for number in rounds]
+    ratios = [both[number][0] / both[number][1] for number in rounds]
     pairs = tuple(step for number in rounds for step in (steps[number], others[number]))
     return geometric_mean(ratios), pairs
 
 
 @answering
 def more_than(
-    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
+    results: Results,
+    label: str,
+    loop: Loop,
+    against: Loop,
+    parts: Sequence[tuple[str, Loop, Loop]] = (),
+    cpu: Sequence[tuple[str, Loop, Loop]] = (),
 ) -> Answer | None:
-    """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) of further ratios to show."""
+    """Answer: has `loop` a higher rate than `against`?
+
+    `parts`: (label, loop, loop) of further ratios of rates to show; `cpu`: of ratios of CPU time per request.
+    """
     whole = times(results.run, loop, against)
     if whole is None:
         return None
     ratio, steps = whole
     others = [(text, times(results.run, *pair)) for text, *pair in parts]
+    others += [(text, times(results.run, *pair, value=facts.cpu_us)) for text, *pair in cpu]
     ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
