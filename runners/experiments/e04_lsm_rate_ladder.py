@@ -95,10 +95,8 @@ def compaction(size: str) -> FixedRate:
                 for role, load_s in (("warmup", plan.warmup_s), (CLOSED, plan.duration_s))
             )  # fmt: skip
             sessions += (Session(setting, trials, warm_up=warming) for trials in ((warming,), (loop,)))
-    return FixedRate.known(
-        "compaction", f"PUT of 1200 bytes on {LOOP_CONNECTIONS} connections in closed loop, with compaction and without",
-        tuple(sessions), ("compaction",),
-    )  # fmt: skip
+    title = f"PUT of 1200 bytes in closed loop on {LOOP_CONNECTIONS} connections, with compaction and without"
+    return FixedRate.known("compaction", title, tuple(sessions), ("compaction",))
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
