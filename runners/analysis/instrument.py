@@ -252,6 +252,14 @@ def kept_up_below(step: Step, level: float) -> float | None:
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
+def latency_text(step: Step, level: float) -> str:
+    """Return a percentile (0..1) as text; as an upper bound above the percentile up to which the generator kept up."""
+    value = facts.quoted(step, level)
+    if value is None or kept_up_below(step, level) is None:
+        return facts.latency_text(step, level)
+    return facts.written_at_most(value)
+
+
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     """Return whether a percentile (0..1) of a load may come from a late generator or the floor, not from the server."""
     if kept_up_below(load, level) is not None:

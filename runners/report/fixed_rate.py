@@ -109,8 +109,8 @@ def _by_rate(results: Results) -> Iterator[Picture]:
         if len(steps) < 2 or any(step.frames["spectrum"].empty for step in steps):
             continue
         rates = {step.name: words.rate(facts.offered_rps(step)) for step in steps}
-        values = [(rates[step.name], value) for step in steps if (value := facts.at(step, 0.99)) is not None]
-        heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
+        values = [f"{instrument.latency_text(s, 0.99)} at {rates[s.name]}" for s in steps if facts.at(s, 0.99)]
+        heading = f"{style.name_of(steps[0])}, p99: {', '.join(values)}"
         limits = ladder.objective.latencies if ladder.objective else ()
         picture = spectrum(*steps, service=False, heading=heading, labels=rates, limits=limits)
         yield picture.at(f"rates-{workload}")

@@ -86,10 +86,17 @@ class Ladder:
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
-    def unknown(self) -> list[float]:
-        """The rates at which no step met or missed the objective for certain, since the generator was late."""
-        met, missed = self.outcomes
-        return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
+    def undecided(self) -> dict[float, StepOutcome]:
+        """What disturbed the steps at each rate at which none met or missed the objective for certain."""
+        disturbed = (point for point in self.points if point.outcome in (StepOutcome.GENERATOR, StepOutcome.STALLED))
+        decided = {rps for rates in self.outcomes for rps in rates}
+        return {point.rps: point.outcome for point in disturbed if point.rps not in decided}
+
+    @property
+    def calm(self) -> list[float]:
+        """The rates that met the objective only without regard to the machine's stalls."""
+        met = [point for point in self.points if point.outcome == StepOutcome.MET]
+        return sorted({point.rps for point in met} - {point.rps for point in met if not point.rate_step.calm_us})
 
     def _rates(self, outcome: StepOutcome) -> set[float]:
         return {point.rps for point in self.points if point.outcome == outcome}
