@@ -33,7 +33,6 @@ ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "rocksdb-tuned": "RocksDB tuned",
     "lsm-as-published": "LSM as published",
     "lsm-all-on": "LSM with all on",
-    "lsm-cold": "LSM cold",
 }
 
 

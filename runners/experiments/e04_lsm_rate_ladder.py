@@ -6,8 +6,8 @@ from dataclasses import replace
 from runners.design.block import Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Value, listed
 from runners.design.ladder import WarmServer
-from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Size, Workload
-from runners.design.session import CLOSED, Session, Trial, in_random_order, step_name
+from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Workload
+from runners.design.session import step_name
 from runners.design.setting import COMPACTION, ENGINES, FLUSH, MIB, Setting, old_lsm
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
@@ -16,9 +16,8 @@ from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.readers.published import with_rates
 from runners.results.answer import Asked
 
-#: The store as the author of report 4 had it: no compaction (line 50 of the report), no Bloom filter (proposed in line
-#: 211), a flush at 128 MB (line 73). The report names no log, and the code of its author has none. Memtables lie
-#: outside the heap, so that a heap of 128 MB has room for the rest.
+#: The store as the author of report 4 had it: no compaction (line 50), no Bloom filter (proposed in line 211), a flush
+#: at 128 MB (line 73), no log (by his code). Memtables lie outside the heap, so that 128 MB of heap are enough.
 AUTHORS = old_lsm("lsm-author", {FLUSH: str(128 * MIB)})
 #: What its author proposes in line 53, all else alike; and the lab's own store: with a log and a Bloom filter as well.
 COMPACTING = old_lsm("lsm-compaction", {FLUSH: str(128 * MIB), COMPACTION: "size-tiered"})
@@ -31,9 +30,8 @@ ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_
 #: The sizes of the comparison of a cold server with a warm one: no warm-up, since the first requests are compared.
 COMPARED = sizes("04", "compared")
 LADDERS = ladders("04")
-#: The sizes of closed loops with compaction and without, in rounds of fresh starts; and their connections: so many that
-#: the server's core is full, so that requests lack what compaction takes of it.
-LOOPS, LOOP_CONNECTIONS = sizes("04", "loops"), 64
+#: The sizes of closed loops with compaction and without, on so many connections that requests lack what it takes.
+LOOPS, MANY = sizes("04", "loops"), 64
 #: Keys written to a warm store before its load: 1.5 GB as published; short sizes have only the keys of earlier loads.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
 #: The offered rate on one connection, as a share of a closed loop's (where requests cost less, as no thread has to be
@@ -47,9 +45,8 @@ COLD_RPS = 300.0
 
 
 def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
-    rate = PUBLISHED_RPS if published else None
-    script, arguments = SCRIPTS / "put.lua", (str(value_bytes),)
-    return Workload(name, script, published, rate, arguments=arguments, published_rates=published_rates)
+    rate, given = PUBLISHED_RPS if published else None, (str(value_bytes),)
+    return Workload(name, SCRIPTS / "put.lua", published, rate, arguments=given, published_rates=published_rates)
 
 
 #: The first load of a server that was just started on an empty store, and the same load on the warm server.
@@ -84,26 +81,16 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 def compaction(size: str) -> FixedRate:
     """Return closed loops of PUT on the author's store, on it with compaction, and on the lab's, in rounds."""
-    plan, sessions = LOOPS[size], list[Session]()
-    for number in range(1, plan.starts + 1):
-        for setting in in_random_order((AUTHORS, COMPACTING, LABS), "compaction", number):
-            warming, loop = (
-                Trial(
-                    f"{role}-{setting.name}-r{number}", role, PUT_LARGE, None, Shape(LOOP_CONNECTIONS, 1, load_s, 0.0),
-                    label=f"{setting.name} on {LOOP_CONNECTIONS}, {role}, round {number}", round=number,
-                )
-                for role, load_s in (("warmup", plan.warmup_s), (CLOSED, plan.duration_s))
-            )  # fmt: skip
-            sessions += (Session(setting, trials, warm_up=warming) for trials in ((warming,), (loop,)))
-    title = f"PUT of 1200 bytes in closed loop on {LOOP_CONNECTIONS} connections, with compaction and without"
-    return FixedRate.known("compaction", title, tuple(sessions), ("compaction",))
+    title = "PUT of 1200 bytes in closed loop on many connections, with compaction and without"
+    stores, asked = (AUTHORS, COMPACTING, LABS), ("compaction",)
+    return FixedRate.rounds("compaction", title, stores, PUT_LARGE, LOOPS[size], (MANY,), asked)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     """Return the blocks: cold and warm, ladders around knees, what compaction costs, and wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
-    plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))
+    plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "handling", "45k", "beyond"))
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
         own = replace(plan, published=with_rates(workload.published_rates))
@@ -113,7 +100,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         return FixedRate(
             "cold-and-warm", f"{sent} from the first request of a new server, then the same on the warm one", settings,
             warm, size, float(asked["rate_rps"]), connections, profile=events, share=SHARES.get(size.name, SHARE),
-            cold=cold, questions=("flush-tail", "cold"),
+            cold=cold, questions=("flush", "parsing", "cold"),
         )  # fmt: skip
 
     if targets := targets_of(str(asked["target"])):
@@ -129,14 +116,13 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
             ),
         )
     setting = AUTHORS if asked["engine"] == LABS.name else Setting.of(str(asked["engine"]))
-    costs = [compaction(size.name)] if setting == AUTHORS and size.name in LOOPS else []
     return (
         cold_and_warm("PUT of 1200 bytes", (setting,), PUT_COLD, filled(PUT_WARM, size)),
         cold_against_warm(setting, size, connections),
         ladder("put", "PUT of 1200 bytes", PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", PUT_SMALL, setting),
         ladder("get", "GET on a filled store", get(size.name), setting),
-        *costs,
+        *([compaction(size.name)] if setting == AUTHORS and size.name in LOOPS else []),
         by_two_generators(setting, PUT_LARGE, size.name, connections),
     )
 
@@ -154,10 +140,11 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
+    from runners.analysis.facts import achieved_rps, cpu_us
     from runners.results import comparisons, knees, profiles, published, tails
     from runners.results.loads import more_than
 
-    authors, compacting, labs = ((setting.name, LOOP_CONNECTIONS) for setting in (AUTHORS, COMPACTING, LABS))
+    authors, compacting, labs = ((setting.name, MANY) for setting in (AUTHORS, COMPACTING, LABS))
     return answered_by("04", {
         "rates": knees.published_rates,
         "warm": comparisons.differs(
@@ -165,13 +152,15 @@ def questions() -> tuple[Asked, ...]:
             loads_alone=((AUTHORS.name, PUT_WARM.name), (AUTHORS.name, PUT_COLD.name)),
         ),
         "polling": profiles.polling_halves,
-        "flush-tail": tails.tail_by("flush", f"{PUT_WARM.name}-{AUTHORS.name}"),
+        "handling": profiles.takes_most(("get",), AUTHORS.name, profiles.HANDLING_CPU),
+        "parsing": profiles.takes_most((PUT_WARM.name,), AUTHORS.name, profiles.PARSING_BYTES),
+        "flush": tails.stays_in_memory(PUT_WARM.name, LARGE_BYTES, 128 * MIB),
         "compaction": more_than(
             "PUT rate without compaction, as a multiple of that with it:", authors, compacting,
-            (("as a multiple of the lab's own store's, which has a log and a Bloom filter too:", authors, labs),),
             (
-                ("CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
-                ("CPU per PUT of the lab's own store, as a multiple of the author's:", labs, authors),
+                (cpu_us, "CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
+                (achieved_rps, "rate of the lab's store (log and Bloom filter too), as a multiple:", labs, authors),
+                (cpu_us, "and its CPU per PUT:", labs, authors),
             ),
         ),
         "cold": published.leaves_out_a_cold_start("put-cold"),

@@ -23,9 +23,9 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
     """A row of the table: a question, its primary quantity, the change that matters, a useful width of its interval."""
 
     quantity: str
-    margin: float
-    width: float
     design: Design
+    margin: float = 0
+    width: float = 0
 
     @property
     def decides(self) -> "Criterion":

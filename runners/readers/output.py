@@ -36,6 +36,7 @@ class Entry(msgspec.Struct, frozen=True):
     rates_rps: tuple[float, ...] = ()
     ran_at_rps: float | None = None
     treatment: str | None = None
+    source: str = ""
     note: str = ""
 
 

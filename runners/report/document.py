@@ -9,6 +9,7 @@ import msgspec
 from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
+from runners.design.session import LOAD, RATE_STEP
 from runners.readers.run import Run
 from runners.report import closed_loop, comparison, fixed_rate, ladder, sections, validation
 from runners.report.flamegraph import FlameGraph
@@ -182,6 +183,7 @@ def limits(run: Run) -> Iterator[str]:
     if stored and machine.get("memory_bytes"):
         most = words.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
+        yield f"Held by the store at most, by workload: {words.listed(_held(run))}."
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
@@ -195,6 +197,18 @@ def limits(run: Run) -> Iterator[str]:
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from validation.left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, failures other than those named."
+
+
+def _held(run: Run) -> Iterator[str]:
+    """Yield the most that the store held after loads of each workload, and how many keys the lab's GETs draw from."""
+    loads = [step for step in run.steps if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
+    for workload, steps in facts.grouped(loads, lambda step: step.workload).items():
+        step = max(steps, key=lambda step: step.record.store_after.disk_bytes or 0.0)
+        held, command = step.record.store_after, [str(part) for part in step.record.generator.command or ()]
+        keys = f" in about {words.count(held.entries_estimate)} keys" if held.entries_estimate else ""
+        drawn = any(part.endswith("get_random.lua") for part in command) and command[-1].isdigit()
+        asked = f" (GETs draw from {words.count(float(command[-1]))})" if drawn else ""
+        yield f"{workload.upper()} {words.size(held.disk_bytes)}{keys}{asked}"
 
 
 def _shortfalls(run: Run) -> Iterator[str]:

@@ -147,8 +147,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The cpu graphs are of the lowest and the highest rate that were profiled, the alloc graph is of the highest, and the
-    lock graph is of the first step in `locks` with enough samples.
+    The cpu and alloc graphs are of the lowest and the highest rate that were profiled, the lock graph is of the first
+    step in `locks` with enough samples.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -157,8 +157,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         first = max(by_load.values(), key=len)  # of a ladder that with most rates, else the first
         by_rate = sorted(first, key=rate_rps)
         ends = {step.name: step for step in (by_rate[0], by_rate[-1])}.values()
-        graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
-        chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
+        chosen += [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
         chosen += [graph for graph in alike if graph.samples >= facts.FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])

@@ -86,17 +86,11 @@ class Ladder:
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
-    def undecided(self) -> dict[float, StepOutcome]:
-        """What disturbed the steps at each rate at which none met or missed the objective for certain."""
-        disturbed = (point for point in self.points if point.outcome in (StepOutcome.GENERATOR, StepOutcome.STALLED))
-        decided = {rps for rates in self.outcomes for rps in rates}
-        return {point.rps: point.outcome for point in disturbed if point.rps not in decided}
-
-    @property
-    def calm(self) -> list[float]:
-        """The rates that met the objective only without regard to the machine's stalls."""
-        met = [point for point in self.points if point.outcome == StepOutcome.MET]
-        return sorted({point.rps for point in met} - {point.rps for point in met if not point.rate_step.calm_us})
+    def disturbed(self) -> dict[float, StepOutcome]:
+        """The outcomes at rates that no step met as it was read, nor missed for certain; MET: but for stalls."""
+        met, missed = StepOutcome.MET, StepOutcome.MISSED
+        sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
+        return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
 
     def _rates(self, outcome: StepOutcome) -> set[float]:
         return {point.rps for point in self.points if point.outcome == outcome}

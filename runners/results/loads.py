@@ -52,8 +52,9 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-#: A setting in closed loop, and its number of connections.
+#: A setting in closed loop, and its number of connections; a value of a step, such as its rate or its CPU time.
 Loop = tuple[str, int]
+Value = Callable[[Step], float]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
@@ -67,12 +68,9 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 
 
 def times(
-    run: Run, loop: Loop, against: Loop, *, value: Callable[[Step], float] = facts.achieved_rps
+    run: Run, loop: Loop, against: Loop, *, value: Value = facts.achieved_rps
 ) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' values, by default of their rates, and the steps; None without a common round.
-
-    The ratio is the geometric mean over rounds; rounds in which a value is not known are left out.
-    """
+    """Return the ratio of two loops' values (geometric mean over rounds) and the steps; None without a common round."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     both = {number: (value(steps[number]), value(others[number])) for number in sorted(steps.keys() & others.keys())}
     rounds = [number for number, (own, other) in both.items() if own > 0 and other > 0]
@@ -85,23 +83,14 @@ def times(
 
 @answering
 def more_than(
-    results: Results,
-    label: str,
-    loop: Loop,
-    against: Loop,
-    parts: Sequence[tuple[str, Loop, Loop]] = (),
-    cpu: Sequence[tuple[str, Loop, Loop]] = (),
+    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[Value, str, Loop, Loop]] = ()
 ) -> Answer | None:
-    """Answer: has `loop` a higher rate than `against`?
-
-    `parts`: (label, loop, loop) of further ratios of rates to show; `cpu`: of ratios of CPU time per request.
-    """
+    """Answer: has `loop` a higher rate than `against`? `parts`: (value, label, loop, loop) of more ratios to show."""
     whole = times(results.run, loop, against)
     if whole is None:
         return None
     ratio, steps = whole
-    others = [(text, times(results.run, *pair)) for text, *pair in parts]
-    others += [(text, times(results.run, *pair, value=facts.cpu_us)) for text, *pair in cpu]
+    others = [(text, times(results.run, *pair, value=value)) for value, text, *pair in parts]
     ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
