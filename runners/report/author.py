@@ -35,7 +35,7 @@ def _measured(results: Results) -> Iterator[str]:
         tools, rates_rps, lengths_s = ([value for value in column if value] for column in columns)
         runs = words.several(len(outputs), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
         sources = words.listed(sorted({output.entry.source for output in outputs} - {""}))
-        lengths = f"{words.span(lengths_s, words.seconds)} each{f' (by {sources})' if sources else ''}"
+        lengths = f"{words.span(lengths_s, words.seconds)} each{f' (by your {sources})' if sources else ''}"
         parts = [runs, f"at {words.span(rates_rps, words.rate)}", lengths]
         yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 

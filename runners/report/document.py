@@ -183,7 +183,8 @@ def limits(run: Run) -> Iterator[str]:
     if stored and machine.get("memory_bytes"):
         most = words.size(float(max(stored)))
         yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
-        yield f"Held by the store at most, by workload: {words.listed(_held(run))}."
+        if held := words.listed(_held(run)):
+            yield f"Held by the store at most, by workload: {held}."
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
@@ -204,11 +205,10 @@ def _held(run: Run) -> Iterator[str]:
     loads = [step for step in run.steps if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
     for workload, steps in facts.grouped(loads, lambda step: step.workload).items():
         step = max(steps, key=lambda step: step.record.store_after.disk_bytes or 0.0)
-        held, command = step.record.store_after, [str(part) for part in step.record.generator.command or ()]
+        held, (*command, last) = step.record.store_after, ("", *step.record.generator.command)
         keys = f" in about {words.count(held.entries_estimate)} keys" if held.entries_estimate else ""
-        drawn = any(part.endswith("get_random.lua") for part in command) and command[-1].isdigit()
-        asked = f" (GETs draw from {words.count(float(command[-1]))})" if drawn else ""
-        yield f"{workload.upper()} {words.size(held.disk_bytes)}{keys}{asked}"
+        drawn = words.count(float(last)) if "get_random.lua" in " ".join(command) and last.isdigit() else ""
+        yield f"{workload.upper()} {words.size(held.disk_bytes)}{keys}{f' (GETs draw from {drawn})' if drawn else ''}"
 
 
 def _shortfalls(run: Run) -> Iterator[str]:

@@ -11,12 +11,15 @@ from runners.design.experiment import validate
 from runners.design.ladder import Ladder
 from runners.design.setting import Setting
 from runners.experiments import e04_lsm_rate_ladder as e04
+from runners.readers.published import published
 from runners.readers.reading import read_run
 from runners.results.answer import Measure, Verdict
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_measurement import Server
+from runners.tests.fixtures.references import reference
 
+WARM = "report-4/put-10000-warm"
 FLAGS = {
     "--wal": "off", "--compaction": "off", "--bloom-bits-per-key": "0", "--cache-bytes": "0",
     "--flush-threshold-bytes": "134217728",
@@ -71,5 +74,15 @@ def test_what_compaction_costs_follows_from_rounds_of_closed_loops(
     (asked,) = (each for each in e04.questions() if each.question.key == "compaction")
     answer = asked.answer(Results(read_run(bench.folder)))
     assert answer is not None and (answer.verdict, answer.count) == (verdict, rounds)
-    values = [measure.value for measure in answer.evidence if isinstance(measure, Measure)]
-    assert values[:2] == [pytest.approx(400 / compacting_rps, rel=0.05), pytest.approx(2.0, rel=0.05)]
+    by_label = {measure.label: measure.value for measure in answer.evidence if isinstance(measure, Measure)}
+    (of_rates,) = (value for label, value in by_label.items() if label.startswith("PUT rate without compaction"))
+    (of_labs,) = (value for label, value in by_label.items() if label.startswith("rate of the lab's store"))
+    assert (of_rates, of_labs) == (pytest.approx(400 / compacting_rps, rel=0.05), pytest.approx(0.5, rel=0.05))
+
+
+def test_the_published_put_filled_its_memtable_ten_times() -> None:
+    (asked,) = (each for each in e04.questions() if each.question.key == "flush")
+    answer = asked.answer(Results(reference("04"), {f"{WARM}/put-warm": published(WARM)}))
+    assert answer is not None and answer.verdict == Verdict.NO
+    written, filled = (measure.value for measure in answer.evidence if isinstance(measure, Measure))
+    assert (written, filled) == (10_000 * 120 * 1_200, 10)
