@@ -182,9 +182,9 @@ def limits(run: Run) -> Iterator[str]:
     stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
         most = words.size(float(max(stored)))
-        yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
-        if held := words.listed(_held(run)):
-            yield f"Held by the store at most, by workload: {held}."
+        held = words.listed(_held(run))
+        data = f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
+        yield f"{data} Held by the store at most, by workload: {held}." if held else data
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
@@ -201,8 +201,9 @@ def limits(run: Run) -> Iterator[str]:
 
 
 def _held(run: Run) -> Iterator[str]:
-    """Yield the most that the store held after loads of each workload, and how many keys the lab's GETs draw from."""
-    loads = [step for step in run.steps if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
+    """Yield the most that one store held after loads of each workload, and how many keys the lab's GETs draw from."""
+    single = (step for step in run.steps if not step.record.cluster_after)
+    loads = [step for step in single if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
     for workload, steps in facts.grouped(loads, lambda step: step.workload).items():
         step = max(steps, key=lambda step: step.record.store_after.disk_bytes or 0.0)
         held, (*command, last) = step.record.store_after, ("", *step.record.generator.command)
