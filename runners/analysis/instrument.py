@@ -257,6 +257,12 @@ def kept_up_below(step: Step, level: float) -> float | None:
     return upto if upto < THROUGHOUT and 100 * level > upto else None
 
 
+def latency_text(step: Step, level: float) -> str:
+    """Return a percentile (0..1) as text; as an upper bound above the percentile up to which the generator kept up."""
+    value = facts.quoted(step, level) if kept_up_below(step, level) is not None else None
+    return facts.latency_text(step, level) if value is None else facts.written_at_most(value)
+
+
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
     """Return whether percentile `level` (0..1) may be due to late sends or the floor; False without a floor."""
     if kept_up_below(load, level) is not None:

@@ -1,6 +1,6 @@
 """The blocks of an experiment, as data: a block is a set of loads, and yields the sessions that measure them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -8,6 +8,7 @@ from runners.design.ladder import KneeSearch, Ladder, WarmServer
 from runners.design.load import GET, SIZES, STABLE_SHARE, Rate, Shape, Size, Workload, choose_rate
 from runners.design.session import (
     ALONE,
+    CLOSED,
     FLOOR,
     LOAD,
     PAIRED,
@@ -65,6 +66,26 @@ class FixedRate:
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
+
+    @classmethod
+    def rounds(
+        cls, name: str, title: str, settings: Sequence[Setting], workload: Workload, size: Size,
+        counts: Sequence[int], questions: tuple[str, ...],
+    ) -> Self:  # fmt: skip
+        """Return closed loops on these counts of connections, in rounds of fresh starts of all settings."""
+        loads = [("warmup", max(counts), size.warmup_s), *((CLOSED, many, size.duration_s) for many in counts)]
+        sessions = list[Session]()
+        for number in range(1, size.starts + 1):
+            for setting in in_random_order(settings, name, number):
+                warming, *loops = (
+                    Trial(
+                        f"{role}-{many}-{setting.name}-r{number}", role, workload, None, Shape(many, 1, load_s, 0.0),
+                        label=f"{setting.name} on {many}, {role}, round {number}", round=number,
+                    )
+                    for role, many, load_s in loads
+                )  # fmt: skip
+                sessions += (Session(setting, part, warm_up=warming) for part in ((warming,), tuple(loops)))
+        return cls.known(name, title, tuple(sessions), questions)
 
     def probes(self) -> tuple[Session, ...]:
         """Return a closed loop per treatment, from which the rate is chosen; none if the block has a rate."""

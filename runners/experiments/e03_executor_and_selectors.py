@@ -6,9 +6,9 @@ from dataclasses import replace
 from runners.design.block import SLICE_S, WRITES_SLICE_S, Block, FixedRate, Interleaved
 from runners.design.experiment import LADDER, Experiment, Parameter, Value, listed, without
 from runners.design.ladder import Ladder, WarmServer
-from runners.design.load import SCRIPTS, SIZES, Shape, Workload, random_gets, sized_puts
+from runners.design.load import SCRIPTS, SIZES, Workload, random_gets, sized_puts
 from runners.design.objective import THROUGHPUT
-from runners.design.session import CLOSED, EVENTS, Session, Trial
+from runners.design.session import EVENTS
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
@@ -76,24 +76,11 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops behind one selector, with a pool and without, on 1 connection and on `connections`."""
-    plan, sessions = LOOPS[size], list[Session]()
-    for number in range(1, plan.starts + 1):
-        for name in ("selector-one", "blocking-one"):
-            shape = Shape(connections, 1, plan.warmup_s, 0.0)
-            warming = Trial(f"warm-{name}-r{number}", "warmup", put(size), None, shape, round=number)
-            loops = tuple(
-                Trial(
-                    f"{CLOSED}-{many}-{name}-r{number}", CLOSED, put(size), None, Shape(many, 1, plan.duration_s, 0.0),
-                    label=f"{name} on {many}, closed loop, round {number}", round=number,
-                )
-                for many in (1, connections)
-            )  # fmt: skip
-            setting = replace(EXECUTIONS[name], all_cores=False)
-            sessions += (Session(setting, trials, warm_up=warming) for trials in ((warming,), loops))
-    return FixedRate.known(
+    """Return closed loops on servers of one selector, with and without a pool behind it, in rounds of fresh starts."""
+    return FixedRate.rounds(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
-        tuple(sessions), ("connections", "one-connection"),
+        [replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one")], put(size),
+        LOOPS[size], (1, connections), ("connections", "one-connection"),
     )  # fmt: skip
 
 
@@ -179,6 +166,7 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
+    from runners.analysis.facts import achieved_rps
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, knees, profiles, published
     from runners.results.loads import more_than
@@ -189,8 +177,8 @@ def questions() -> tuple[Asked, ...]:
         "connections": more_than(
             f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
             (
-                (f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
-                (f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
+                (achieved_rps, f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
+                (achieved_rps, f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
             ),
         ),
         "one-connection": more_than("rate without the pool, as a multiple of that with it:", one, pooled_one),

@@ -8,7 +8,7 @@ from runners.design.experiment import LADDER, TARGET, Experiment, Parameter, Val
 from runners.design.ladder import WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Size, Workload
 from runners.design.session import step_name
-from runners.design.setting import ENGINES, Setting
+from runners.design.setting import COMPACTION, ENGINES, FLUSH, MIB, Setting, old_lsm
 from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
@@ -16,6 +16,12 @@ from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.readers.published import with_rates
 from runners.results.answer import Asked
 
+#: The store as the author of report 4 had it: no compaction (line 50), no Bloom filter (proposed in line 211), a flush
+#: at 128 MB (line 73), no log (by his code). Memtables lie outside the heap, so that 128 MB of heap are enough.
+AUTHORS = old_lsm("lsm-author", {FLUSH: str(128 * MIB)})
+#: What its author proposes in line 53, all else alike; and the lab's own store: with a log and a Bloom filter as well.
+COMPACTING = old_lsm("lsm-compaction", {FLUSH: str(128 * MIB), COMPACTION: "size-tiered"})
+LABS = Setting.of("lsm")
 LARGE_BYTES, SMALL_BYTES = 1_200, 120
 PUBLISHED_RPS = 10_000
 #: By size, keys in the store and keys that GET asks for: as published (a store of 3 GB) in the last two sizes.
@@ -24,6 +30,8 @@ ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_
 #: The sizes of the comparison of a cold server with a warm one: no warm-up, since the first requests are compared.
 COMPARED = sizes("04", "compared")
 LADDERS = ladders("04")
+#: The sizes of closed loops with compaction and without, on so many connections that requests lack what it takes.
+LOOPS, MANY = sizes("04", "loops"), 64
 #: Keys written to a warm store before its load: 1.5 GB as published; short sizes have only the keys of earlier loads.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
 #: The offered rate on one connection, as a share of a closed loop's (where requests cost less, as no thread has to be
@@ -37,9 +45,8 @@ COLD_RPS = 300.0
 
 
 def _put(name: str, value_bytes: int, published: str | None = None, published_rates: tuple[str, ...] = ()) -> Workload:
-    rate = PUBLISHED_RPS if published else None
-    script, arguments = SCRIPTS / "put.lua", (str(value_bytes),)
-    return Workload(name, script, published, rate, arguments=arguments, published_rates=published_rates)
+    rate, given = PUBLISHED_RPS if published else None, (str(value_bytes),)
+    return Workload(name, SCRIPTS / "put.lua", published, rate, arguments=given, published_rates=published_rates)
 
 
 #: The first load of a server that was just started on an empty store, and the same load on the warm server.
@@ -72,11 +79,18 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
     )  # fmt: skip
 
 
+def compaction(size: str) -> FixedRate:
+    """Return closed loops of PUT on the author's store, on it with compaction, and on the lab's, in rounds."""
+    title = "PUT of 1200 bytes in closed loop on many connections, with compaction and without"
+    stores, asked = (AUTHORS, COMPACTING, LABS), ("compaction",)
+    return FixedRate.rounds("compaction", title, stores, PUT_LARGE, LOOPS[size], (MANY,), asked)
+
+
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks for the parameters `asked`: cold and warm loads, rates around knees, a load from wrk2."""
+    """Return the blocks: cold and warm, ladders around knees, what compaction costs, and wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
-    plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "45k", "beyond"))
+    plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "handling", "45k", "beyond"))
 
     def ladder(name: str, title: str, workload: Workload, setting: Setting) -> Block:
         own = replace(plan, published=with_rates(workload.published_rates))
@@ -86,7 +100,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
         return FixedRate(
             "cold-and-warm", f"{sent} from the first request of a new server, then the same on the warm one", settings,
             warm, size, float(asked["rate_rps"]), connections, profile=events, share=SHARES.get(size.name, SHARE),
-            cold=cold, questions=("flush-tail", "compaction-tail", "cold"),
+            cold=cold, questions=("flush", "parsing", "cold"),
         )  # fmt: skip
 
     if targets := targets_of(str(asked["target"])):
@@ -101,13 +115,14 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
                 for file in targets
             ),
         )
-    setting = Setting.of(str(asked["engine"]))
+    setting = AUTHORS if asked["engine"] == LABS.name else Setting.of(str(asked["engine"]))
     return (
         cold_and_warm("PUT of 1200 bytes", (setting,), PUT_COLD, filled(PUT_WARM, size)),
         cold_against_warm(setting, size, connections),
         ladder("put", "PUT of 1200 bytes", PUT_LARGE, setting),
         ladder("put-small", "PUT of 120 bytes", PUT_SMALL, setting),
         ladder("get", "GET on a filled store", get(size.name), setting),
+        *([compaction(size.name)] if setting == AUTHORS and size.name in LOOPS else []),
         by_two_generators(setting, PUT_LARGE, size.name, connections),
     )
 
@@ -116,7 +131,7 @@ EXPERIMENT = Experiment(
     "04", "04_lsm_rate_ladder.ipynb", "Rate ladder of the LSM store: cold, warm, and beyond the knee", "report-4",
     (
         *LADDER,
-        Parameter("engine", "lsm", "the store", choices=tuple(ENGINES)),
+        Parameter("engine", LABS.name, "the store; lsm: as the author had it", choices=tuple(ENGINES)),
         Parameter.connections(1, "connections of the load; 1 as published"),
         TARGET,
     ),
@@ -125,16 +140,29 @@ EXPERIMENT = Experiment(
 
 
 def questions() -> tuple[Asked, ...]:
+    from runners.analysis.facts import achieved_rps, cpu_us
     from runners.results import comparisons, knees, profiles, published, tails
+    from runners.results.loads import more_than
 
+    authors, compacting, labs = ((setting.name, MANY) for setting in (AUTHORS, COMPACTING, LABS))
     return answered_by("04", {
         "rates": knees.published_rates,
         "warm": comparisons.differs(
-            (COLD_AGAINST_WARM,), f"lsm-{COLD}", "p50_us", loads_alone=(("lsm", PUT_WARM.name), ("lsm", PUT_COLD.name))
+            (COLD_AGAINST_WARM,), None, "p50_us",
+            loads_alone=((AUTHORS.name, PUT_WARM.name), (AUTHORS.name, PUT_COLD.name)),
         ),
         "polling": profiles.polling_halves,
-        "flush-tail": tails.tail_by("flush", "put-warm-lsm"),
-        "compaction-tail": tails.tail_by("compaction", "put-warm-lsm"),
+        "handling": profiles.takes_most(("get",), AUTHORS.name, profiles.HANDLING_CPU),
+        "parsing": profiles.takes_most((PUT_WARM.name,), AUTHORS.name, profiles.PARSING_BYTES),
+        "flush": tails.stays_in_memory(PUT_WARM.name, LARGE_BYTES, 128 * MIB),
+        "compaction": more_than(
+            "PUT rate without compaction, as a multiple of that with it:", authors, compacting,
+            (
+                (cpu_us, "CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
+                (achieved_rps, "rate of the lab's store (log and Bloom filter too), as a multiple:", labs, authors),
+                (cpu_us, "and its CPU per PUT:", labs, authors),
+            ),
+        ),
         "cold": published.leaves_out_a_cold_start("put-cold"),
         "45k": published.taken_at_another_rate,
         "beyond": published.beyond_the_knee,

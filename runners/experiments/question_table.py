@@ -23,9 +23,9 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
     """A row of questions.toml: a question, and what decides it."""
 
     quantity: str  # the primary quantity
-    margin: float  # the smallest change that matters
-    width: float  # a useful width of the interval
     design: Design
+    margin: float = 0  # the smallest change that matters
+    width: float = 0  # a useful width of the interval
 
     @property
     def decides(self) -> "Criterion":

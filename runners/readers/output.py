@@ -36,6 +36,7 @@ class Entry(msgspec.Struct, frozen=True):
     rates_rps: tuple[float, ...] = ()
     ran_at_rps: float | None = None  # if it is not the rate that was published
     treatment: str | None = None  # the setting of the lab that is like the server of the output
+    source: str = ""  # where the length of the run is stated, if not in the report
     note: str = ""
     title: str = ""
     machine: str = "not stated"

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Sequence
 from runners import words
 from runners.analysis import facts
 from runners.readers.output import index_entry
-from runners.readers.published import ROOT, published_of
+from runners.readers.published import ROOT, published_names, published_outputs
 from runners.report.sentences import main_evidence, words_of
 from runners.report.validity import numbered_questions
 from runners.results import loops
 from runners.results.answer import Answered, Changes, Verdict
 from runners.results.conclusion import Conclusion
-from runners.results.published import outputs_named
 from runners.results.results import Results
 
 MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so that there are ten lines at most
@@ -27,30 +26,30 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
     return (*_measured(conclusion.results), *_claims(numbered), *_advice(numbered))
 
 
-def reproduced(results: Results) -> dict[str, tuple[str | None, float | None, float | None]]:
-    """Return tool, offered rate and seconds of each published output that a run reproduces, by the output's name."""
-    named = {**results.published, **(published_of(loops.REPORT) if results.loops else {})}
-    published = {name: (report.tool, report.rate_rps, report.duration_s) for name, report in named.items()}
-    for name, output in outputs_named([name for ladder in results.ladders for name in ladder.published]):
-        published[name] = (output.report.tool, output.offered_rps, output.report.duration_s)
-    return published
+def _reports(results: Results) -> list[str]:
+    """Return the names of the published reports whose outputs a run reproduces, such as report-1."""
+    names = [*results.published, *(name for ladder in results.ladders for name in ladder.published)]
+    return sorted({name.partition("/")[0] for name in [*names, *([loops.REPORT] if results.loops else [])]})
 
 
 def original(results: Results) -> str:
     """Return a sentence on the report that a run reproduces: its title, its place, its author's machine; or nothing."""
-    report = next(iter(reproduced(results)), "").partition("/")[0]
+    report = next(iter(_reports(results)), "")
     entry, _ = index_entry(ROOT / report)
     machine = f"Its author's machine: {entry.machine}."
     return f"Published: {entry.title} (outputs: data/published/{report}). {machine}" if entry.title else ""
 
 
 def _measured(results: Results) -> Iterator[str]:
-    """Yield a sentence on the published outputs that a run reproduces: their tools, rates and lengths."""
-    if published := reproduced(results):
-        columns = zip(*published.values(), strict=True)
+    """Yield a sentence on all published outputs of the report that a run reproduces: tools, rates and lengths."""
+    outputs = [o for report in _reports(results) for name in published_names(report) for o in published_outputs(name)]
+    if outputs:
+        columns = zip(*((o.tool, o.offered_rps, o.duration_s) for o in outputs), strict=True)
         tools, rates_rps, lengths_s = ([value for value in column if value] for column in columns)
-        runs = words.several(len(published), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
-        parts = [runs, f"at {words.span(rates_rps, words.rate)}", f"{words.span(lengths_s, words.seconds)} each"]
+        runs = words.several(len(outputs), "run") + (f" of {words.listed(sorted(set(tools)))}" if tools else "")
+        sources = words.listed(sorted({output.entry.source for output in outputs} - {""}))
+        lengths = f"{words.span(lengths_s, words.seconds)} each{f' (by your {sources})' if sources else ''}"
+        parts = [runs, f"at {words.span(rates_rps, words.rate)}", lengths]
         yield f"You measured {', '.join(part for part in parts if words.UNKNOWN not in part)}."
 
 

@@ -9,6 +9,7 @@ import msgspec
 from runners import words
 from runners.analysis import facts
 from runners.design.experiment import Extent, Shortfall
+from runners.design.session import LOAD, RATE_STEP
 from runners.design.setting import CEILING
 from runners.readers.run import Run
 from runners.report import closed_loop, comparison, fixed_rate, ladder, sections, validation
@@ -186,7 +187,9 @@ def limits(run: Run) -> Iterator[str]:
     stored = [size for step in run.steps if (size := step.record.store_after.disk_bytes)]
     if stored and machine.get("memory_bytes"):
         most = words.size(float(max(stored)))
-        yield f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
+        held = words.listed(_held(run))
+        data = f"Data: at most {most} on disk against {memory} of memory, so reads hit the page cache."
+        yield f"{data} Held by the store at most, by workload: {held}." if held else data
     yield from _shortfalls(run)
     durable = {str(step.record.server.ready.get("durability")) for step in run.steps} - {"None", ""}
     if durable:
@@ -200,6 +203,18 @@ def limits(run: Run) -> Iterator[str]:
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
     yield from validation.left_out(run)
     yield "Not tested: other machines, networks, longer runs than this size, other failures than the ones named."
+
+
+def _held(run: Run) -> Iterator[str]:
+    """Yield the most that one store held after loads of each workload, and how many keys the lab's GETs draw from."""
+    single = (step for step in run.steps if not step.record.cluster_after)
+    loads = [step for step in single if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
+    for workload, steps in facts.grouped(loads, lambda step: step.workload).items():
+        step = max(steps, key=lambda step: step.record.store_after.disk_bytes or 0.0)
+        held, (*command, last) = step.record.store_after, ("", *step.record.generator.command)
+        keys = f" in about {words.count(held.entries_estimate)} keys" if held.entries_estimate else ""
+        drawn = words.count(float(last)) if "get_random.lua" in " ".join(command) and last.isdigit() else ""
+        yield f"{workload.upper()} {words.size(held.disk_bytes)}{keys}{f' (GETs draw from {drawn})' if drawn else ''}"
 
 
 def _shortfalls(run: Run) -> Iterator[str]:

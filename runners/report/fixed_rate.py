@@ -109,8 +109,8 @@ def _by_rate(results: Results) -> Iterator[Picture]:
         if len(steps) < 2 or any(step.frames["spectrum"].empty for step in steps):
             continue
         rates = {step.name: words.rate(facts.offered_rps(step)) for step in steps}
-        values = [(rates[step.name], value) for step in steps if (value := facts.at(step, 0.99)) is not None]
-        heading = f"{style.name_of(steps[0])}, p99: {', '.join(f'{facts.written(v)} at {rate}' for rate, v in values)}"
+        values = [f"{instrument.latency_text(s, 0.99)} at {rates[s.name]}" for s in steps if facts.at(s, 0.99)]
+        heading = f"{style.name_of(steps[0])}, p99: {', '.join(values)}"
         limits = ladder.objective.latencies if ladder.objective else ()
         picture = spectrum(*steps, service=False, heading=heading, labels=rates, limits=limits)
         yield picture.at(f"rates-{workload}")
@@ -148,8 +148,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The cpu graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the highest;
-    the alloc graph is of the highest, and the lock graph is of the first step in `locks` with enough samples.
+    The cpu and alloc graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the
+    highest; the lock graph is of the first step in `locks` with enough samples.
     """
     chosen = list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -159,8 +159,7 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         by_rate = sorted(first, key=rate_rps)
         apart = rate_rps(by_rate[-1]) > APART * rate_rps(by_rate[0])
         ends = {step.name: step for step in (by_rate[0 if apart else -1], by_rate[-1])}.values()
-        graphs = [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
-        chosen += [graph for graph in graphs if graph.event == facts.CPU or graph.step is by_rate[-1]]
+        chosen += [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
         chosen += [graph for graph in alike if graph.samples >= facts.FEWEST_SAMPLES][:1]
     return tuple(chosen[:MOST_GRAPHS])

@@ -277,22 +277,31 @@ def _generator(ladder: Ladder) -> str:
     return "; ".join(parts) or "kept up"
 
 
+#: What is said of a fixed rate whose steps were disturbed, by their outcome.
+DISTURBED = {
+    StepOutcome.MET: "without regard to the machine's stalls",
+    StepOutcome.GENERATOR: "undecided: the generator was late", StepOutcome.STALLED: "undecided: the machine stalled",
+}  # fmt: skip
+
+
 def _rates(ladder: Ladder) -> str:
     """Return in words which fixed rates met the objective or, without an objective, which the server kept up with."""
-    met, missed = ladder.outcomes
+    (met, missed), disturbed = ladder.outcomes, ladder.disturbed
     kept = "" if ladder.objective else "rate kept: "
     if not met and not missed:
-        return "nothing is known"
-    if not met:
+        kept, text = "", "nothing is known"
+    elif not met:
         text = f"none of {tables.count(len(missed))}" if len(missed) > 1 else f"not {tables.rate(missed[0])}"
     elif not missed:
-        text = f"all up to {tables.rate(met[-1])}"
+        listed = any(rps < met[-1] for rps in disturbed.keys() - {*met})
+        text = words.listed(map(tables.rate, met)) if listed else f"all up to {tables.rate(met[-1])}"
     elif missed[0] > met[-1]:
         text = f"{tables.rate(met[-1])}, not {tables.rate(missed[0])}"
     else:
         text = f"{tables.count(len(met))} of {tables.count(len(met) + len(missed))}, not {tables.rate(missed[0])}"
-    late = f"; generator late at {words.listed(map(tables.rate, ladder.unknown))}" if ladder.unknown else ""
-    return f"{kept}{text}{late}"
+    by_outcome = facts.grouped(sorted(disturbed), disturbed.__getitem__)
+    notes = (f"{words.listed(map(tables.rate, rates))} {DISTURBED[why]}" for why, rates in by_outcome.items())
+    return "; ".join([f"{kept}{text}", *notes])
 
 
 def ladder_sections(run: Run) -> Iterator[Section]:
@@ -355,9 +364,9 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
     if step is None:
         return tables.NONE, tables.NONE, tables.NONE
     achieved = tables.rate(facts.achieved_rps(step))
-    if facts.offered_rps(step) in ladder.unknown:
+    if ladder.disturbed.get(facts.offered_rps(step)) == StepOutcome.GENERATOR:
         return achieved, "generator late", "generator late"
-    return achieved, facts.latency_text(step, 0.5), facts.latency_text(step, 0.99)
+    return achieved, instrument.latency_text(step, 0.5), instrument.latency_text(step, 0.99)
 
 
 def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style.Picture:

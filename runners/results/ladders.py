@@ -82,10 +82,11 @@ class Ladder:
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
-    def unknown(self) -> list[float]:
-        """The rates at which it is not known whether the objective is met, since the generator was late."""
-        met, missed = self.outcomes
-        return sorted(self._rates(StepOutcome.GENERATOR) - {*met, *missed})
+    def disturbed(self) -> dict[float, StepOutcome]:
+        """The outcomes at rates that no step met as it was read, nor missed for certain; MET: but for stalls."""
+        met, missed = StepOutcome.MET, StepOutcome.MISSED
+        sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
+        return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
 
     def _rates(self, outcome: StepOutcome) -> set[float]:
         return {point.rps for point in self.points if point.outcome == outcome}

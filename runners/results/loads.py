@@ -4,7 +4,7 @@ Closed loops are measured in rounds, on one connection and on many. A round star
 rates is the geometric mean of the ratios within rounds. Ratios of several settings separate the parts of a gain.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runners.analysis import facts
@@ -55,8 +55,9 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-#: A setting in closed loop, and its number of connections.
+#: A setting in closed loop, and its number of connections; a value of a step, such as its rate or its CPU time.
 Loop = tuple[str, int]
+Value = Callable[[Step], float]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
@@ -68,30 +69,33 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     }
 
 
-def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' rates (geometric mean over rounds) and the steps; None without a common round."""
+def times(
+    run: Run, loop: Loop, against: Loop, *, value: Value = facts.achieved_rps
+) -> tuple[Bounded, tuple[Step, ...]] | None:
+    """Return the ratio of two loops' values (geometric mean over rounds) and the steps; None without a common round."""
     steps, others = _by_round(run, loop), _by_round(run, against)
-    rounds = sorted(steps.keys() & others.keys())
+    both = {number: (value(steps[number]), value(others[number])) for number in sorted(steps.keys() & others.keys())}
+    rounds = [number for number, (own, other) in both.items() if own > 0 and other > 0]
     if not rounds:
         return None
-    ratios = [facts.achieved_rps(steps[number]) / facts.achieved_rps(others[number]) for number in rounds]
+    ratios = [both[number][0] / both[number][1] for number in rounds]
     pairs = tuple(step for number in rounds for step in (steps[number], others[number]))
     return geometric_mean(ratios), pairs
 
 
 @answering
 def more_than(
-    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
+    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[Value, str, Loop, Loop]] = ()
 ) -> Answer | None:
     """Answer: is the rate of `loop` higher than that of `against`? None without a common round.
 
-    `label` names this ratio in the answer. `parts` are further ratios to show, as (label, loop, loop to divide by).
+    `label` names this ratio in the answer. `parts`: further ratios to show, as (value, label, loop, loop to divide by).
     """
     whole = times(results.run, loop, against)
     if whole is None:
         return None
     ratio, steps = whole
-    others = [(text, times(results.run, *pair)) for text, *pair in parts]
+    others = [(text, times(results.run, *pair, value=value)) for value, text, *pair in parts]
     ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)

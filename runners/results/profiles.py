@@ -13,7 +13,7 @@ from scipy.stats import false_discovery_control, norm
 from runners import words
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, difference
-from runners.design.session import LOCK, PROFILED_RATE_STEP
+from runners.design.session import LOAD, LOCK, PROFILED_RATE_STEP
 from runners.readers.run import Run, Step
 from runners.readers.stacks import batches
 from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
@@ -48,6 +48,8 @@ class Part:
 STORE_CPU = Part("the store's share of CPU time in {}", facts.CPU, STORE)
 SOCKETS_CPU = Part("sockets' share of CPU time in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
 HTTP_BYTES = Part("HTTP's share of the allocated bytes in {}", ALLOC, HTTP, "the store's", STORE)
+HANDLING_CPU = Part("handling's share of CPU time in {}", facts.CPU, (*HTTP, "storage"))
+PARSING_BYTES = Part("parsing's share of the allocated bytes in {}", ALLOC, ("HTTP parsing",))
 STORE_WAITS = Part("the store's share of the waits for locks in {}", LOCK, ("storage",), "the pool's", ("hand-over",))
 
 
@@ -175,13 +177,10 @@ def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    if event == LOCK:
-        locks = facts.shown_profiles(results.run.steps, LOCK)
-        own = {lock.workload: lock for lock in locks if lock.subject == subject and lock.workload in workloads}
-        return list(own.values())
-    loads = results.run.find(kind="load", subject=subject, profiled=True)
-    last = {load.workload: load for load in loads if facts.CPU in load.profiled}
-    return [last[workload] for workload in workloads if workload in last and facts.usable_profile(last[workload])]
+    """Return the last usable profile of an event for each workload on one setting, of a load rather than a ladder."""
+    usable = [step for step in facts.shown_profiles(results.run.steps, event) if step.subject == subject]
+    last = {step.workload: step for step in sorted(usable, key=lambda step: step.kind == LOAD)}
+    return [last[workload] for workload in workloads if workload in last]
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:

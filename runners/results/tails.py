@@ -60,6 +60,19 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     return give(verdict, evidence, Needed.LONGER_LOAD)
 
 
+@answering
+def stays_in_memory(results: Results, workload: str, value_bytes: int, memtable_bytes: int) -> Answer | None:
+    """Answer: did a published load of PUT write less than one memtable holds? By its rate and length."""
+    output = results.published_output(workload)
+    if output is None or not output[1].rate_rps or not output[1].duration_s:
+        return None
+    written = output[1].rate_rps * output[1].duration_s * value_bytes
+    size = Measure("values written in the published load", written, Unit.SIZE_BYTES)
+    size = size.against(Measure("one memtable", memtable_bytes, Unit.SIZE_BYTES))
+    filled = Measure("memtables that they fill", written // memtable_bytes, Unit.COUNT)
+    return Answer.by(output[:1], Basis.OUTPUTS, written < memtable_bytes, size, filled, figure=f"timeline-{workload}")
+
+
 def explains(share: Share) -> Verdict:
     """Return the verdict on whether a cause explains a tail.
 

@@ -53,7 +53,7 @@ def test_runs_are_looked_at_together_to_a_report(tmp_path: Path) -> None:
     ("number", "ladders"),
     [
         ("03", {"put-blocking-one-rates", "put-virtual-rates", "get-selector-rates", "put-queue-array-16-rates"}),
-        ("04", {"put-lsm-rates", "put-small-lsm-rates", "get-lsm-rates"}),
+        ("04", {"put-lsm-author-rates", "put-small-lsm-author-rates", "get-lsm-author-rates"}),
         ("05", {"put-all-new-rates", "put-all-old", "get-all-new-rates", "get-all-old"}),
     ],
 )

@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 
 from runners.analysis.knee import rate_interval
+from runners.analysis.rate_steps import StepOutcome
 from runners.readers.reading import read_run
 from runners.readers.run import Run
 from runners.report import render, tables
-from runners.report.ladder import HEAD, _resolved
+from runners.report.ladder import HEAD, _rates, _resolved
 from runners.report.ladder import search_table as table
 from runners.report.tables import Linked
 from runners.results.conclusion import conclude
@@ -54,6 +55,19 @@ def test_what_was_met_while_the_generator_was_late_is_marked(tmp_path: Path) -> 
     folder = make_ladder(tmp_path, AROUND, late=(2_000.0,), late_us=900.0)
     ((_, *cells),) = table(ladders(read_run(folder))).rows
     assert "late in 1 that met it" in cells
+
+
+def test_rates_that_a_late_generator_or_a_stall_left_undecided_are_named(tmp_path: Path) -> None:
+    base = {"what": "knee", "rps": 2_000.0}
+    folder = make_ladder(tmp_path, (1_000.0, 1_400.0, 1_600.0), searched=False, base=base, late=(1_400.0,))
+    (shown,) = ladders(read_run(folder))
+    assert _rates(shown) == "1\u202f000/s and 1\u202f600/s; 1\u202f400/s undecided: the generator was late"
+    first, second, third = shown.points
+    calm = dataclasses.replace(first.rate_step, calm_us=((0.99, 100.0),))
+    stalled = dataclasses.replace(second, outcome=StepOutcome.STALLED)
+    shown.__dict__["points"] = [dataclasses.replace(first, rate_step=calm), stalled, third]
+    outside = "1\u202f000/s without regard to the machine's stalls"
+    assert _rates(shown) == f"1\u202f000/s and 1\u202f600/s; {outside}; 1\u202f400/s undecided: the machine stalled"
 
 
 def test_a_cell_leads_to_a_figure_or_nowhere_but_not_to_its_own_section(tmp_path: Path) -> None:
