@@ -52,16 +52,16 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-#: A setting in closed loop, and its number of connections.
-Loop = tuple[str, int]
+#: A setting in closed loop, its number of connections, and its load.
+Loop = tuple[str, int, str]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     """Return a loop's valid step of each round, by the round's number."""
-    subject, connections = loop
+    subject, connections, workload = loop
     return {
         step.record.round or 0: step
-        for step in run.find(kind=CLOSED, subject=subject)
+        for step in run.find(kind=CLOSED, subject=subject, workload=workload)
         if step.valid and step.record.connections == connections and facts.achieved_rps(step) > 0
     }
 
@@ -78,9 +78,7 @@ def times(run: Run, loop: Loop, against: Loop) -> tuple[Bounded, tuple[Step, ...
 
 
 @answering
-def more_than(
-    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[str, Loop, Loop]] = ()
-) -> Answer | None:
+def more_than(results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[str, Loop, Loop]) -> Answer | None:
     """Answer: has `loop` a higher rate than `against`? `parts`: (label, loop, loop) of further ratios to show."""
     whole = times(results.run, loop, against)
     if whole is None:
