@@ -50,6 +50,7 @@ class Part:
 
 STORE_CPU = Part("the store's share in {}", facts.CPU, STORE)
 SOCKETS_CPU = Part("sockets' share in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
+POLLING_CPU = Part("polling of the selector in {}", facts.CPU, (POLL,))
 HTTP_BYTES = Part("allocated for {} by HTTP", ALLOC, HTTP, "by the store", STORE)
 STORE_WAITS = Part("waits for the store in {}", LOCK, ("storage",), "for the pool", ("hand-over",))
 
