@@ -84,7 +84,7 @@ def test_polling_and_the_bytes_of_a_response_stand_next_to_what_the_author_says_
     assert isinstance(response, Measure) and 0.6 < response.low < 0.727 < response.high < 0.8
 
 
-def test_proposals_are_those_of_report_4_and_none_is_without_a_question() -> None:
+def test_the_proposals_are_quoted_from_report_4_and_a_flush_is_asked_about() -> None:
     claims = [part.claim for part in page("07").questions if part.claim]
     assert claims and all(claim.startswith("Report 4, line") for claim in claims)
     assert "Not measured" not in effect_words(answered("07", "bloom")) and not answered("07", "flush").measured

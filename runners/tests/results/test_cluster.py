@@ -63,7 +63,7 @@ def passed_on(tmp_path: Path, *workloads: str) -> Results:
     return Results(read_run(bench.folder))
 
 
-def test_the_threads_of_a_pool_are_those_of_the_commands_and_those_of_the_author(tmp_path: Path) -> None:
+def test_the_threads_of_a_pool_are_read_from_the_commands_and_the_author_has_his_own(tmp_path: Path) -> None:
     loads = [load_of(tmp_path, name, threads=threads) for name, threads in (("all-old", 13), ("all-new", 4))]
     answer = cluster.pool_threads(Results(run_of(tmp_path, loads)))
     assert answer is not None and answer.verdict == Verdict.YES
