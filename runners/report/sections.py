@@ -84,7 +84,9 @@ def cluster_sections(run: Run) -> Iterator[Section]:
         here, there = map(words.count, (fills[-1].record.fill.keys, PUBLISHED_KEYS))
         caption = f"Published: the highest rates with a p99 within {words.given_latency(published.LIMIT_US)}; the GETs"
         caption += f" here are of {here} keys, the published of {there}"
-        yield Section(cluster.ONE_NODE_ANCHOR, "", tables=(Table(caption, ("", "one node", "three nodes"), rows),))
+        yield Section(
+            cluster.ONE_NODE_ANCHOR, "One node", tables=(Table(caption, ("", "one node", "three nodes"), rows),)
+        )
     if loads := cluster.clusters(run):
         keys = tuple(
             (
