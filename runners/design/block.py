@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Self
 
 from runners.design.ladder import KneeSearch, Ladder, WarmServer
@@ -69,22 +70,24 @@ class FixedRate:
 
     @classmethod
     def rounds(
-        cls, name: str, title: str, settings: Sequence[Setting], workload: Workload, size: Size,
-        counts: Sequence[int], questions: tuple[str, ...],
+        cls, name: str, title: str, settings: Sequence[Setting], loads: Sequence[tuple[Workload, Sequence[int]]],
+        size: Size, questions: tuple[str, ...],
     ) -> Self:  # fmt: skip
-        """Return closed loops on these counts of connections, in rounds of fresh starts of all settings."""
-        loads = [("warmup", max(counts), size.warmup_s), *((CLOSED, many, size.duration_s) for many in counts)]
+        """Return closed loops in rounds of fresh starts of all settings. `loads`: (workload, counts of connections)."""
         sessions = list[Session]()
         for number in range(1, size.starts + 1):
-            for setting in in_random_order(settings, name, number):
+            for setting, (workload, counts) in product(in_random_order(settings, name, number), loads):
+                steps = [("warmup", max(counts), size.warmup_s), *((CLOSED, many, size.duration_s) for many in counts)]
                 warming, *loops = (
                     Trial(
-                        f"{role}-{many}-{setting.name}-r{number}", role, workload, None, Shape(many, 1, load_s, 0.0),
-                        label=f"{setting.name} on {many}, {role}, round {number}", round=number,
+                        f"{role}-{workload.name}-{many}-{setting.name}-r{number}", role, workload, None,
+                        Shape(many, 1, load_s, 0.0), round=number,
+                        label=f"{setting.name} {workload.label} on {many}, {role}, round {number}",
                     )
-                    for role, many, load_s in loads
+                    for role, many, load_s in steps
                 )  # fmt: skip
-                sessions += (Session(setting, part, warm_up=warming) for part in ((warming,), tuple(loops)))
+                parts = (warming,), tuple(loops)
+                sessions += (Session(setting, part, workload.fill, warm_up=warming) for part in parts)
         return cls.known(name, title, tuple(sessions), questions)
 
     def probes(self) -> tuple[Session, ...]:

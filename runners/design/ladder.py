@@ -11,6 +11,7 @@ from runners.design.load import Rate, Shape, Size, Workload
 from runners.design.objective import SHORT_STEP_LEVELS as LEVELS
 from runners.design.objective import Objective
 from runners.design.session import (
+    LOCK,
     PROBE,
     PROFILED_RATE_STEP,
     RATE_STEP,
@@ -37,7 +38,7 @@ MOST_SHARE = 1.3
 _SAME = 0.02  # two rates whose relative difference is at most this are one rate step
 WARM_S = 5.0
 CLOSED_S = 2.0  # seconds of a closed loop on a warm server
-LIKELY_PUBLISHED = 2  # published rates that a plan expects to be offered; the knee decides how many are
+LIKELY_PUBLISHED = 2  # published rates that a plan expects to be offered, one above the knee, which decides how many
 
 
 def most_again(steps: int) -> int:
@@ -45,14 +46,14 @@ def most_again(steps: int) -> int:
     return -(-steps // 3)
 
 
-def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: bool = False) -> list[float]:
+def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: int = 0) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    Higher rates than MOST_SHARE times `base_rps` are left out; with `beyond`, all after the first one above `base_rps`.
+    Rates above MOST_SHARE times `base_rps` are left out; with `beyond`, all but so many published rates above it.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
-    within = rates[: len(below) + 1] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
+    within = rates[: len(below) + beyond] if beyond else [rps for rps in rates if rps <= MOST_SHARE * base_rps]
     return sorted(sorted(within, key=lambda rps: abs(math.log(rps / base_rps)))[:most])
 
 
@@ -226,10 +227,12 @@ class Ladder:
     published: tuple[tuple[str, float], ...] = ()  # (name of the output, rate)
     most_published: int = 99  # how many of them are offered too: the nearest to the base
     published_s: float | None = None  # length of their steps
-    beyond: bool = False  # see `nearest`
+    beyond: int = 0  # see `nearest`
     profile: tuple[str, ...] = ()  # events
     profiled: tuple[float, ...] | None = ()  # steps nearest to these shares are profiled too; None: all
     profiled_s: float | None = None
+    lock_s: float | None = None  # length of a recording of locks
+    lock_rps: float = 0.0  # its rate; 0: that of the step
     questions: tuple[str, ...] = ()
 
     @property
@@ -255,20 +258,27 @@ class Ladder:
         rate = Rate(rps, "a rate step of a ladder, once more with the profiler")
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
         again = Trial(name, PROFILED_RATE_STEP, self.workload, rate, shape)
-        return tuple(map(self.server.session, profiled(again, name, self.profile)))
+        recordings = profiled(again, name, self.profile)
+        return tuple(self.server.session(self._of_locks(one) if LOCK in one.profile else one) for one in recordings)
+
+    def _of_locks(self, recording: Trial) -> Trial:
+        """Return a recording of locks with the length and the rate that the ladder has for locks."""
+        shape = replace(recording.shape, duration_s=self.lock_s or recording.shape.duration_s)
+        rate = Rate(self.lock_rps, "one rate for the locks of several loads") if self.lock_rps else recording.rate
+        return replace(recording, rate=rate, shape=shape)
 
     @property
     def planned_s(self) -> float:
-        """The seconds of the search and of the steps, at most LIKELY_PUBLISHED of them at published rates."""
-        steps_s = (self.like if isinstance(self.like, Ladder) else self).steps_s
-        return (self.search or self.server.warm_up(self.shape)).planned_s + steps_s
+        """The seconds of the search and of the steps, as many of them at published rates as are likely."""
+        return (self.search or self.server.warm_up(self.shape)).planned_s + self._steps_s
 
     @property
-    def steps_s(self) -> float:
-        count = len(self.shares or self.rates)
-        within = min(len(self.published), self.most_published, LIKELY_PUBLISHED) if self.shares else 0
+    def _steps_s(self) -> float:
+        like = self.like if isinstance(self.like, Ladder) else self
+        count, likely = len(like.shares or like.rates), max(LIKELY_PUBLISHED, like.beyond + 1) if like.shares else 0
+        within = min(len(like.published), like.most_published, likely)
         own_s = self.session(1, 0.0).planned_s  # no published rate
-        published_s = self.session(1, self.published[0][1]).planned_s if within else 0.0
+        published_s = self.session(1, self.published[0][1]).planned_s if self.published else own_s
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))
         return (count + most_again(count)) * own_s + within * published_s + profiled_s
@@ -288,8 +298,10 @@ class AroundTheKnee:
     most_published: int = 99  # so many published rates are offered too, at most
     starts: int = 1
     profiled_s: float | None = None
+    lock_s: float | None = None  # length of a recording of locks
+    lock_rps: float = 0.0  # its rate; 0: that of the step
     published_s: float | None = None
-    beyond: bool = False  # also the first published rate above the base
+    beyond: int = 0  # so many published rates above the base too
     objective: Objective = field(default_factory=Objective)
     connections: int = 1
     published: tuple[tuple[str, float], ...] = ()
@@ -327,5 +339,5 @@ class AroundTheKnee:
             name, title, server, self.shape(self.connections), shares=self.shares, objective=self.objective,
             published=self.published, most_published=self.most_published, published_s=self.published_s,
             beyond=self.beyond, profile=self.profile, profiled=self.profiled, profiled_s=self.profiled_s,
-            questions=self.questions,
+            lock_s=self.lock_s, lock_rps=self.lock_rps, questions=self.questions,
         )  # fmt: skip

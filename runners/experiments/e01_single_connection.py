@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from runners.design.block import MOST_AT_ONCE, Block, FixedRate, Interleaved
 from runners.design.experiment import COMMON, TARGET, Experiment, Parameter, Value, listed, without
@@ -12,7 +13,7 @@ from runners.design.target import shared_workloads, targets_of
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import sizes
-from runners.results.answer import Asked, Question, Verdict, either
+from runners.results.answer import Asked, Question, Verdict, either, with_more
 
 WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
@@ -90,11 +91,15 @@ def questions() -> tuple[Asked, ...]:
     from runners.analysis.intervals import Direction
     from runners.results import comparisons, loads, profiles, published, tails
 
+    takes_most = partial(profiles.takes_most, WORKLOADS, "rocksdb")
+    response = comparisons.added_bytes(
+        "of the bytes of a GET with a new Response, it takes", "get-copies", "new-response"
+    )
     return answered_by("01", {
         "rate": published.reaches_published_rate(WORKLOADS),
-        "store-cpu": profiles.takes_most(WORKLOADS, "rocksdb", profiles.STORE_CPU),
-        "sockets": profiles.takes_most(WORKLOADS, "rocksdb", profiles.SOCKETS_CPU),
-        "alloc": profiles.takes_most(WORKLOADS, "rocksdb", profiles.HTTP_BYTES),
+        "store-cpu": takes_most(profiles.STORE_CPU),
+        "sockets": with_more(takes_most(profiles.SOCKETS_CPU), takes_most(profiles.POLLING_CPU)),
+        "alloc": with_more(takes_most(profiles.HTTP_BYTES), response),
         "copies": comparisons.parts_differ(
             Verdict.of_any, {"put-copies": "PUT", "get-copies": "GET"}, None, CPU, also=("allocated_bytes",)
         ),

@@ -14,7 +14,7 @@ from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, Verdict, either
+from runners.results.answer import Asked, Verdict, either, with_more
 
 ENGINE = "leveldb"
 VALUE_BYTES = 12
@@ -30,6 +30,8 @@ SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 SLICED_QUESTIONS = {"put": ("pool-rate", "selectors-rate"), "get": ("get-rate", "get-selectors")}
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
+SMALL_GET = replace(random_gets(10_000, VALUE_BYTES), name="get-small")  # the fill takes less than a second
+LOCK_S = {("published", "get-rates-blocking-many"): 60.0}  # of a recording of rare waits, by size and block
 #: Rates offered to a pool, as shares of its closed loop's rate: one that it can serve, and one that it can't.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = ladders("03")
@@ -79,8 +81,8 @@ def closed_loops(size: str, connections: int) -> FixedRate:
     """Return closed loops on servers of one selector, with and without a pool behind it, in rounds of fresh starts."""
     return FixedRate.rounds(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
-        [replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one")], put(size),
-        LOOPS[size], (1, connections), ("connections", "one-connection"),
+        [replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one")],
+        ((put(size), (1, connections)), (SMALL_GET, (1,))), LOOPS[size], ("connections", "one-connection"),
     )  # fmt: skip
 
 
@@ -118,7 +120,10 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     plan = plan_for(asked, LADDERS, profile=listed(asked["profile"]))
     by_put = SLICED_QUESTIONS["put"]
     knees = [
-        replace(block, published=with_rates(block.workload.published_rates, block.server.treatment.name))
+        replace(
+            block, published=with_rates(block.workload.published_rates, block.server.treatment.name),
+            lock_s=LOCK_S.get((size.name, block.name)),
+        )
         if isinstance(block, Ladder) else block
         for workload, names, fitting, keys in (
             (puts, listed(asked["put_executions"]), FITTING_PUT, (*by_put, "virtual", "locks", "beyond")),
@@ -171,17 +176,20 @@ def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, knees, profiles, published
     from runners.results.loads import more_than
 
-    one, pooled_one = ("selector-one", 1), ("blocking-one", 1)
-    many, pooled = ("selector-one", CONNECTIONS), ("blocking-one", CONNECTIONS)
+    one, pooled_one = ("selector-one", 1, "put"), ("blocking-one", 1, "put")
+    many, pooled = ("selector-one", CONNECTIONS, "put"), ("blocking-one", CONNECTIONS, "put")
+    get_one, get_pooled = ("selector-one", 1, SMALL_GET.name), ("blocking-one", 1, SMALL_GET.name)
+    lower, gain = "{} rate without the pool, as a multiple of that with it:", "{} gain by more selectors"
     return answered_by("03", {
         "connections": more_than(
             f"rate of {CONNECTIONS} connections with the pool, as a multiple of that without:", pooled, many,
-            (
-                (achieved_rps, f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
-                (achieved_rps, f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
-            ),
+            (achieved_rps, f"without the pool, {CONNECTIONS} connections reach, as a multiple of one:", many, one),
+            (achieved_rps, f"{CONNECTIONS} connections with the pool, as a multiple of one without:", pooled, one),
         ),
-        "one-connection": more_than("rate without the pool, as a multiple of that with it:", one, pooled_one),
+        "one-connection": either(
+            more_than(lower.format("GET"), get_one, get_pooled, (achieved_rps, lower.format("PUT"), one, pooled_one)),
+            more_than(lower.format("PUT"), one, pooled_one),
+        ),
         "pool-rate": either(
             comparisons.differs(("put-selectors",), "selector-one", THROUGHPUT, (Direction.LOWER,)),
             knees.knees_apart("put", "blocking-one", "selector-one"),
@@ -197,8 +205,15 @@ def questions() -> tuple[Asked, ...]:
             knees.knees_apart("get", "selector", "blocking-one"),
         ),
         "get-selectors": comparisons.differs(("get-selectors",), "blocking-many", THROUGHPUT),
-        "large-values": comparisons.parts_differ(
-            Verdict.of_all, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
+        "large-values": with_more(
+            comparisons.parts_differ(
+                Verdict.of_all, {"put-10k-selectors": "PUT", "get-10k-selectors": "GET"}, "blocking-many", THROUGHPUT
+            ),
+            *(
+                comparisons.gains_apart(gain.format(name.upper()), blocks, "blocking-many")
+                for name in ("put", "get")
+                for blocks in [{"10 kB": f"{name}-10k-selectors", "12 B": f"{name}-selectors"}]
+            ),
         ),
         "virtual": knees.knees_apart("put", "virtual", "blocking-many"),
         # behind one selector that waits for the pool, one request at a time is in the store: nobody waits for its mutex

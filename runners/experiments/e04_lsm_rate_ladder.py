@@ -83,7 +83,7 @@ def compaction(size: str) -> FixedRate:
     """Return closed loops of PUT on the author's store, on it with compaction, and on the lab's, in rounds."""
     title = "PUT of 1200 bytes in closed loop on many connections, with compaction and without"
     stores, asked = (AUTHORS, COMPACTING, LABS), ("compaction",)
-    return FixedRate.rounds("compaction", title, stores, PUT_LARGE, LOOPS[size], (MANY,), asked)
+    return FixedRate.rounds("compaction", title, stores, ((PUT_LARGE, (MANY,)),), LOOPS[size], asked)
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
@@ -144,7 +144,7 @@ def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, knees, profiles, published, tails
     from runners.results.loads import more_than
 
-    authors, compacting, labs = ((setting.name, MANY) for setting in (AUTHORS, COMPACTING, LABS))
+    authors, compacting, labs = ((setting.name, MANY, PUT_LARGE.name) for setting in (AUTHORS, COMPACTING, LABS))
     return answered_by("04", {
         "rates": knees.published_rates,
         "warm": comparisons.differs(
@@ -157,11 +157,9 @@ def questions() -> tuple[Asked, ...]:
         "flush": tails.stays_in_memory(PUT_WARM.name, LARGE_BYTES, 128 * MIB),
         "compaction": more_than(
             "PUT rate without compaction, as a multiple of that with it:", authors, compacting,
-            (
-                (cpu_us, "CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
-                (achieved_rps, "rate of the lab's store (log and Bloom filter too), as a multiple:", labs, authors),
-                (cpu_us, "and its CPU per PUT:", labs, authors),
-            ),
+            (cpu_us, "CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
+            (achieved_rps, "rate of the lab's store (log and Bloom filter too), as a multiple:", labs, authors),
+            (cpu_us, "and its CPU per PUT:", labs, authors),
         ),
         "cold": published.leaves_out_a_cold_start("put-cold"),
         "45k": published.taken_at_another_rate,

@@ -15,7 +15,7 @@ from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import ladders, plan_for, sizes
 from runners.process.cpu_placement import usable_cpus
 from runners.readers.published import columns, with_rates
-from runners.results.answer import Asked, Verdict
+from runners.results.answer import Asked, Verdict, with_more
 
 Blocks = tuple[Block, ...]
 CONNECTIONS, VALUE_BYTES = 120, 25
@@ -162,7 +162,7 @@ def questions() -> tuple[Asked, ...]:
     return answered_by("05", {
         "three-changes": comparisons.differs(("changes",), cluster.NEW, THROUGHPUT),
         "lock": comparisons.differs(("changes",), "no-lock", THROUGHPUT),
-        "threads": comparisons.differs(("changes",), "fewer-threads", THROUGHPUT),
+        "threads": with_more(comparisons.differs(("changes",), "fewer-threads", THROUGHPUT), passing.pool_threads),
         "objects": comparisons.differs(("changes",), cluster.FEWER_OBJECTS, THROUGHPUT),
         "hash": comparisons.differs(("changes",), "murmur3", THROUGHPUT),
         "one-node": comparisons.parts_differ(

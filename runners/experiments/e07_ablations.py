@@ -13,7 +13,7 @@ from runners.design.session import FAULT, Session, Trial
 from runners.design.setting import AS_PUBLISHED, BLOOM, CACHE, COMPACTION, FLUSH, MIB, WAL, old_lsm
 from runners.experiments.question_table import answered_by
 from runners.experiments.sizes import sizes
-from runners.results.answer import Asked
+from runners.results.answer import Answering, Asked, either, with_more
 
 VALUE_BYTES, REWRITES = 1_200, 2
 KEYS = {"smoke": 2_000, "quick": 20_000, "published": 100_000, "full": 300_000}
@@ -97,7 +97,7 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 EXPERIMENT = Experiment(
-    "07", "07_ablations.ipynb", "What the authors proposed, one switch at a time", "",
+    "07", "07_ablations.ipynb", "What report 4 proposed, one switch at a time", "",
     (
         *without(LADDER, "rate_rps", "p99_ms"),
         Parameter("switches", FIT, "what is switched; fit: what the size has time for", choices=(FIT, *SWITCHES),
@@ -113,17 +113,20 @@ def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, faults
 
     free = (Direction.HIGHER, Direction.SAME)
+
+    def raised(by: str) -> Answering:
+        return either(*(comparisons.differs((of,), f"{of}-{by}", THROUGHPUT) for of in ("reads", "compaction")))
+
     return answered_by("07", {
-        "size-tiered": comparisons.raises(
-            THROUGHPUT, ("reads", "reads-size-tiered"), ("compaction", "compaction-size-tiered")
-        ),
-        "leveled": comparisons.raises(THROUGHPUT, ("reads", "reads-leveled"), ("compaction", "compaction-leveled")),
-        "bloom": comparisons.raises(THROUGHPUT, ("reads", "reads-bloom"), ("bloom", "bloom-10-bits")),
+        "size-tiered": raised("size-tiered"),
+        "leveled": raised("leveled"),
+        "bloom": with_more(raised("bloom"), raised("bloom-128m")),
         "keys": comparisons.differs(("keys",), "keys-direct", CPU, (Direction.LOWER,)),
+        "flush": comparisons.differs(("flush",), "flush-128m", THROUGHPUT),
         "cache": comparisons.differs(("cache",), "cache-32m", THROUGHPUT),
         "wal-buffered": comparisons.differs(("wal",), "wal-buffered", THROUGHPUT, free),
         "wal-sync": comparisons.differs(("wal",), "wal-sync", THROUGHPUT, free),
         "response": comparisons.differs(("response",), "response-direct", CPU, (Direction.LOWER,)),
         "shared": faults.shared_response,
         "costs": comparisons.costs_anything,
-    })  # fmt: skip
+    }, source="report 4")  # fmt: skip

@@ -42,10 +42,13 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
         raise LabError(path.name, str(error), "see the first lines of the table") from error
 
 
-def answered_by(number: str, answering: Mapping[str, Answering]) -> tuple[Asked, ...]:
-    """Return an experiment's questions with the functions that answer them. `answering`: the functions by key."""
-    rows = criteria()[number]
-    return tuple(Asked(msgspec.structs.replace(rows[key], key=key), answer) for key, answer in answering.items())
+def answered_by(number: str, answering: Mapping[str, Answering], **same: str) -> tuple[Asked, ...]:
+    """Return an experiment's questions with the functions that answer them.
+
+    `answering`: the functions by key. `same`: values of fields that all its questions have.
+    """
+    rows = {key: msgspec.structs.replace(row, key=key, **same) for key, row in criteria()[number].items()}
+    return tuple(Asked(rows[key], answer) for key, answer in answering.items())
 
 
 NOT_MEASURED = "not measured"

@@ -131,11 +131,13 @@ def _questions(
     for number, answered in enumerate(conclusion.answers, 1):
         figure, place = answered.answer.figure or "", f"question-{answered.question.key}"
         section, left = _taken(figure, left, place)
+        own, left = _taken(place, left, place)  # tables that belong to the question, not to its figure
+        whole = replace(section, tables=(*section.tables, *own.tables))
         marks = marks_of(number, conclusion)
         shortened = tuple(f"As in question {first_at[mark]}." if mark in first_at else mark for mark in marks)
         first_at = dict.fromkeys(marks, number) | first_at
         table = evidence_table(answered.answer)
-        shown = replace(section, tables=(*([table] if table else []), *section.tables))
+        shown = replace(whole, tables=(*([table] if table else []), *whole.tables))
         parts.append(QuestionPart(number, answered, _short(shown), places.get(figure), tuple(dict.fromkeys(shortened))))
         if not section.empty:
             places[figure] = place

@@ -23,7 +23,7 @@ from runners.report.tables import PROSE, Section, Table
 from runners.results import profiles
 from runners.results.results import Results
 
-MOST_SHARES = 5
+MOST_SHARES, MOST_REST = 5, 0.2  # the rows of a table of shares; it has more where its rest would be larger than this
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
@@ -149,9 +149,10 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
     The cpu and alloc graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the
-    highest; the lock graph is of the first step in `locks` with enough samples.
+    highest; the lock graph is of the first step in `locks` with enough samples. Last: the next treatment with as many
+    rates.
     """
-    chosen = list[FlameGraph]()
+    chosen, next_ones = list[FlameGraph](), list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
     for method, steps in by_method.items():
         by_load = facts.grouped(steps, lambda step: (step.subject, step.workload))
@@ -162,7 +163,9 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
         chosen += [graph for step in ends for graph in flamegraphs(step) if graph.event != LOCK]
         alike = [FlameGraph(step, LOCK) for step in locks if step.workload.partition("-")[0] == method]
         chosen += [graph for graph in alike if graph.samples >= facts.FEWEST_SAMPLES][:1]
-    return tuple(chosen[:MOST_GRAPHS])
+        others = [own for own in by_load.values() if own[0].subject != first[0].subject and len(own) == len(first)]
+        next_ones += [g for own in others[:1] for g in flamegraphs(max(own, key=rate_rps)) if g.event != LOCK]
+    return tuple([*chosen, *next_ones][:MOST_GRAPHS])
 
 
 def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
@@ -173,11 +176,13 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
         shown = [facts.shares_of(step, event).set_index("category") for step in steps]
         if not shown:
             continue
-        most = pd.concat([rows["share"] for rows in shown], axis=1).max(axis=1)
-        weight = most[most >= LEAST_SHARE].sort_index()
+        by_step = pd.concat([rows["share"] for rows in shown], axis=1)
+        most = by_step.max(axis=1)
         pairs = zip(steps, shown, strict=True)
         heads = (f"{style.name_of(step)} ({tables.count(rows['samples'].sum())} samples)" for step, rows in pairs)
-        named = list(map(str, weight.sort_values(ascending=False, kind="stable").index[:MOST_SHARES]))
+        ordered = most[most >= LEAST_SHARE].sort_index().sort_values(ascending=False, kind="stable").index
+        rest = (1 - by_step.reindex(ordered).fillna(0.0).cumsum()).max(axis=1)
+        named = list(map(str, ordered[: max(MOST_SHARES, 1 + int((rest > MOST_REST).sum()))]))
         intervals = [rows.reindex(named)[["share", "low", "high"]] for rows in shown]
         body = [(name, *(tables.share_interval(*own.loc[name]) for own in intervals)) for name in named]
         body.append(("the rest", *(words.percent(rows["share"].drop(named, errors="ignore").sum()) for rows in shown)))

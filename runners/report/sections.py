@@ -13,13 +13,14 @@ from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed, signed
-from runners.design.session import FAULT
+from runners.design.cluster import ONE, PUBLISHED_KEYS
+from runners.design.session import FAULT, FILL
 from runners.design.setting import CEILING
 from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.latency import timeline
 from runners.report.tables import PROSE, Section, Table
-from runners.results import cluster, faults
+from runners.results import cluster, faults, published
 from runners.results.faults import Outage
 from runners.results.stores import AMPLIFICATION, MEMORY, TABLE, Store, gain, reference, stores
 from runners.results.trends import Trend, trends_of
@@ -74,19 +75,18 @@ def outage_sections(run: Run) -> Iterator[Section]:
 
 
 def cluster_sections(run: Run) -> Iterator[Section]:
-    """Yield the sections on waits for the HTTP client's lock, and on the nodes that served a cluster's requests."""
-    if profiles := cluster.lock_waits(run):
-        locks = tuple(
-            (
-                facts.engine_name(waits.step.subject), tables.rate(facts.offered_rps(waits.step)),
-                tables.seconds(waits.all_s), tables.seconds(waits.client_s),
-                waits.share.as_share if waits.share else tables.NONE,
-            )
-            for waits in profiles
-        )  # fmt: skip
-        head = ("setting", "offered", "waited per second", "for the client's lock", "share (95 %)")
-        note = "A dash: nobody waited for that lock."
-        yield Section.of(cluster.LOCK_ANCHOR, Table("Waits for locks", head, locks, note))
+    """Yield the sections on the published rates of one node and three, and on the nodes that served requests."""
+    if fills := run.find(kind=FILL, subject=ONE):
+        rows = tuple(
+            (method, *(f"{tables.rate(rps)}, p99 {tables.latency(us)}" for rps, us in map(published.sustained, parts)))
+            for method, parts in (("PUT", ("/single-put-", "/put-")), ("GET", ("/single-get-", "/get-")))
+        )
+        here, there = map(words.count, (fills[-1].record.fill.keys, PUBLISHED_KEYS))
+        caption = f"Published: the highest rates with a p99 within {words.given_latency(published.LIMIT_US)}; the GETs"
+        caption += f" here are of {here} keys, the published of {there}"
+        yield Section(
+            cluster.ONE_NODE_ANCHOR, "One node", tables=(Table(caption, ("", "one node", "three nodes"), rows),)
+        )
     if loads := cluster.clusters(run):
         keys = tuple(
             (

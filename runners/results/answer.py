@@ -266,6 +266,13 @@ def either(results: Results, *answers: Answering) -> Answer | None:
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
+@answering
+def with_more(results: Results, given: Answering, *more: Answering) -> Answer | None:
+    """Answer as `given` does, with the evidence of `more` too, which does not decide."""
+    answer, others = given(results), (part(results) for part in more)
+    return answer and replace(answer, evidence=sum((part.evidence for part in others if part), answer.evidence))
+
+
 def as_json(value: Any) -> Any:
     """Return a value as plain JSON values: a dataclass as a dict of its fields, a number that is not finite as None."""
     if is_dataclass(value) and not isinstance(value, type):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from runners.analysis import facts
 from runners.analysis.intervals import Bounded, Direction, difference
-from runners.design.cluster import CHANGES, NEW, NODES, OLD, PUBLISHED_KEYS
+from runners.design.cluster import CHANGES, NEW, NEW_THREADS, NODES, OLD, OLD_THREADS, PUBLISHED_KEYS
 from runners.design.objective import CPU
 from runners.design.session import LOCK
 from runners.readers.run import Run, Step
@@ -24,7 +24,7 @@ from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict
 from runners.results.comparisons import MEDIAN, answer_of, difference_of, together
 from runners.results.results import Results
 
-KEYS_ANCHOR = "keys"
+KEYS_ANCHOR, ONE_NODE_ANCHOR = "keys", "question-one-node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,6 @@ def by_treatment(loads: Sequence[Step]) -> list[Passed]:
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
 
-LOCK_ANCHOR = "client-lock"
 #: The stack frames of a wait for the client's lock: caller and lock. Other locks belong to the HTTP client library.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
@@ -294,18 +293,31 @@ def alike(results: Results, *workloads: str) -> Answer | None:
     return Answer.by(steps, Basis.PROFILES, Verdict.of_all(verdicts), *evidence, needed=Needed.SAMPLES)
 
 
+def pool_threads(results: Results) -> Answer | None:
+    """Answer: did the report's changes make a node's pool smaller? Here, by the servers' commands, and as published."""
+    flags = ((step.subject, flag) for step in results.run.steps for flag in step.record.server.command)
+    here = {subject: int(flag.partition("=")[2]) for subject, flag in flags if flag.startswith("--pool-threads=")}
+    if not {OLD, NEW} <= here.keys():
+        return None
+    pools = {"here": (here[OLD], here[NEW]), "of the author": (OLD_THREADS, NEW_THREADS)}
+    named = [(f"threads of a pool {where}, before and after:", *own) for where, own in pools.items()]
+    measures = (Measure(text, old, Unit.COUNT).against(Measure("", new, Unit.COUNT)) for text, old, new in named)
+    return Answer(Verdict.YES if here[NEW] < here[OLD] else Verdict.NO, tuple(measures))
+
+
 def waits_for_the_lock(results: Results) -> Answer | None:
     """Answer: do threads wait for the HTTP client's lock? Inconclusive if a load missed its rate; None if unknown."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:
         return None
-    label = "of the time waited for locks, the client's takes"
+    label, seconds = "of the time waited for locks, the client's takes", "waited for it per second in {}"
     measures = [Measure.of(label, before.share or Bounded(0.0), Unit.SHARE)]
+    measures += (Measure(seconds.format(own.step.subject), own.client_s, Unit.TIME_S) for own in profiled)
     verdict = Verdict.YES if before.client_s > 0 else Verdict.NO
     least_kept = min(facts.achieved_share(waits.step) for waits in profiled)
     if least_kept < facts.LEAST_ACHIEVED:
         verdict = Verdict.INCONCLUSIVE
         measures.append(Measure("of the offered rate, loads achieved while profiled", least_kept, Unit.SHARE))
     steps = [waits.step for waits in profiled]
-    return Answer.by(steps, Basis.PROFILES, verdict, *measures, needed=Needed.RATE_KEPT, figure=LOCK_ANCHOR)
+    return Answer.by(steps, Basis.PROFILES, verdict, *measures, needed=Needed.RATE_KEPT)

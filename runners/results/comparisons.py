@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from runners.analysis import facts
 from runners.analysis.comparison import Alone, Comparison, Form
 from runners.analysis.interleaved import alone
-from runners.analysis.intervals import Direction
+from runners.analysis.intervals import Bounded, Direction, difference
 from runners.analysis.quantities import Quantity, Reason, Row
-from runners.design.objective import CPU
-from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering, either
+from runners.design.objective import CPU, THROUGHPUT
+from runners.results.answer import Answer, Basis, Measure, Needed, Unit, Verdict, answering
 from runners.results.results import Results
 
 DIFFERS = (Direction.HIGHER, Direction.LOWER)
@@ -92,6 +92,32 @@ def parts_differ(
     return together(answers, combined) if answers else None
 
 
+@answering
+def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatment: str) -> Answer | None:
+    """Answer: is a treatment's gain in throughput larger in the first of two `blocks` (by name) than in the second?"""
+    compared = _rows(results, THROUGHPUT, tuple(blocks.values()), treatment)
+    known = {comparison.name: row.relative for comparison, row in compared if not row.refused and not row.at_least}
+    if len(known) < len(blocks):
+        return None
+    (here, there), (first, second) = blocks, (known[block] for block in blocks.values())
+    more = difference(first, second)
+    word = {1: "larger", -1: "smaller"}.get(more.sign, "not decided to differ")
+    gains = Measure.of(f"{label} with {here}", first, Unit.CHANGE).against(
+        Measure.of(f"with {there}", second, Unit.CHANGE)
+    )
+    points = Bounded(100 * more.value, 100 * more.low, 100 * more.high)
+    apart = Measure.of(f"with {here} it is {word}, difference in percentage points", points, Unit.COUNT)
+    return Answer(Verdict.of(more.low, more.high), (gains, apart))
+
+
+@answering
+def added_bytes(results: Results, label: str, block: str, treatment: str) -> Answer | None:
+    """Answer: does a treatment allocate more than its baseline? With the share that the baseline does not allocate."""
+    rows = [row for _, row in _rows(results, "allocated_bytes", (block,), treatment) if row.decided]
+    parts = (Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows)
+    return Answer(Verdict.YES, tuple(Measure.of(label, part, Unit.SHARE) for part in parts)) if rows else None
+
+
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
@@ -121,15 +147,6 @@ def together(answers: Sequence[Answer], combined: Combined) -> Answer:
         min(given.count for given in answers), decides.needed, decides.needed_count,
         tuple(dict.fromkeys(name for given in answers for name in given.steps)), decides.figure,
     )  # fmt: skip
-
-
-@answering
-def raises(results: Results, quantity: str, factorial: tuple[str, str], alone: tuple[str, str]) -> Answer | None:
-    """Answer: does a setting raise a quantity, for example closed_loop_rps? None if neither block was measured.
-
-    `factorial` and `alone` are pairs (block, treatment). The first one that was measured decides.
-    """
-    return either(*(differs((block,), treatment, quantity) for block, treatment in (factorial, alone)))(results)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,16 +55,17 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-#: A setting in closed loop, and its number of connections; a value of a step, such as its rate or its CPU time.
-Loop = tuple[str, int]
+#: A setting in closed loop, its number of connections, and its load.
+Loop = tuple[str, int, str]
+#: A value of a step, such as its rate or its CPU time.
 Value = Callable[[Step], float]
 
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
-    subject, connections = loop
+    subject, connections, workload = loop
     return {
         step.record.round or 0: step
-        for step in run.find(kind=CLOSED, subject=subject)
+        for step in run.find(kind=CLOSED, subject=subject, workload=workload)
         if step.valid and step.record.connections == connections and facts.achieved_rps(step) > 0
     }
 
@@ -85,7 +86,7 @@ def times(
 
 @answering
 def more_than(
-    results: Results, label: str, loop: Loop, against: Loop, parts: Sequence[tuple[Value, str, Loop, Loop]] = ()
+    results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[Value, str, Loop, Loop]
 ) -> Answer | None:
     """Answer: is the rate of `loop` higher than that of `against`? None without a common round.
 

@@ -47,6 +47,7 @@ class Part:
 
 STORE_CPU = Part("the store's share of CPU time in {}", facts.CPU, STORE)
 SOCKETS_CPU = Part("sockets' share of CPU time in {}", facts.CPU, SOCKETS, "the store's", STORE, than_half=False)
+POLLING_CPU = Part("the selector's polling as a share of CPU time in {}", facts.CPU, (POLL,))
 HTTP_BYTES = Part("HTTP's share of the allocated bytes in {}", ALLOC, HTTP, "the store's", STORE)
 HANDLING_CPU = Part("handling's share of CPU time in {}", facts.CPU, (*HTTP, "storage"))
 PARSING_BYTES = Part("parsing's share of the allocated bytes in {}", ALLOC, ("HTTP parsing",))

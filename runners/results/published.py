@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.intervals import Bounded, expected_hits
+from runners.design.objective import Objective
 from runners.errors import ReadError
 from runners.readers.output import Output
-from runners.readers.published import published_outputs
+from runners.readers.published import columns, published_outputs
 from runners.readers.run import Step
 from runners.results.answer import Answer, Basis, Bound, Measure, Unit, Verdict, answering
 from runners.results.generators import two_readings
@@ -188,6 +189,16 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
         return None
     measure = Measure("addresses under load", len(urls), Unit.COUNT).out_of(nodes)
     return Answer.by(outputs, Basis.OUTPUTS, len(urls) >= nodes, measure)
+
+
+LIMIT_US = Objective().latencies[0][1]  # of the p99 of a rate that a published server sustains
+
+
+def sustained(part: str) -> tuple[float, float]:
+    """Return the highest rate at which report 5's outputs named `part` keep to LIMIT_US, and their longest p99."""
+    by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
+    longest = {rps: max(one.report.latencies.at(0.99) or math.inf for _, one in of) for rps, of in by_rate.items()}
+    return max(((rps, us) for rps, us in longest.items() if us <= LIMIT_US), default=(math.nan, math.nan))
 
 
 @answering

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS
+from runners.design.ladder import Ladder, nearest
+from runners.design.session import LOCK
 from runners.experiments import e05_sharded_cluster
+from runners.experiments.registry import EXPERIMENTS
 from runners.readers.published import published_outputs
-from runners.tests.design.test_parameters import planned
+from runners.tests.design.test_parameters import planned, validate
 
 QUICK_S = 600.0
 
@@ -63,6 +67,41 @@ def test_each_published_rate_is_one_column_at_its_rate() -> None:
         for name in workload.published_rates:
             (output,) = published_outputs(name)
             assert output.offered_rps == float(name.partition("@")[2]) and output.report.latencies.at(0.99)
+
+
+def ladder(name: str) -> Ladder:
+    """A ladder of the size published."""
+    blocks = e05_sharded_cluster.blocks(validate(EXPERIMENTS["05"].parameters, {"size": "published"}))
+    (found,) = (block for block in blocks if block.name == name)
+    assert isinstance(found, Ladder)
+    return found
+
+
+def test_locks_of_put_and_get_are_recorded_for_a_minute_at_one_rate() -> None:
+    recorded = {}
+    for name, rps in (("put", 5_810.0), ("get", 9_180.0)):
+        for session in ladder(name).profiled_sessions(rps):
+            (trial,) = session.trials
+            assert trial.rate is not None
+            recorded[name, LOCK in trial.profile] = trial.rate.rps, trial.shape.duration_s
+    assert recorded["put", True] == recorded["get", True] and recorded["put", True][1] == 60
+    assert (recorded["put", False], recorded["get", False]) == ((5_810.0, 20.0), (9_180.0, 20.0))
+
+
+def test_put_is_offered_for_a_minute_at_published_rates_up_to_above_the_knee() -> None:
+    put = ladder("put")
+    rates = [rps for _, rps in put.published]
+    assert nearest(14_500.0, rates, put.most_published, beyond=put.beyond) == [12_000.0, 20_000.0, 30_000.0]
+    assert put.session(1, 30_000.0).trials[0].shape.duration_s == put.session(1, 20_000.0).trials[0].shape.duration_s
+    assert put.session(1, 20_000.0).trials[0].shape.duration_s == 60
+
+
+def test_the_plan_of_the_state_before_has_the_rates_of_the_one_after_but_no_minutes_and_no_profiles() -> None:
+    after, before = ladder("put"), ladder("put-before")
+    warm_s, step_s = before.server.warm_up(before.shape).planned_s, before.session(1, 1.0).planned_s
+    steps_s = (2 + 1 + 3) * step_s  # two shares, one of them again, three published rates
+    assert before.planned_s - warm_s == pytest.approx(steps_s)
+    assert after.planned_s - before.planned_s > 3 * 55 + 60
 
 
 def test_the_plan_fits_its_size() -> None:

@@ -310,9 +310,10 @@ def test_a_ladder_around_the_knee_offers_shares_of_it_and_published_rates_within
 def test_the_next_published_rate_beyond_the_knee_is_offered_where_the_size_says_so() -> None:
     rates = [60_000.0, 20_000.0, 40_000.0, 65_000.0]
     assert nearest(25_000.0, rates, 99) == [20_000.0]
-    assert nearest(25_000.0, rates, 99, beyond=True) == [20_000.0, 40_000.0]
-    assert nearest(9_000.0, rates, 99, beyond=True) == [20_000.0]
-    assert nearest(90_000.0, rates, 2, beyond=True) == [60_000.0, 65_000.0]
+    assert nearest(25_000.0, rates, 99, beyond=1) == [20_000.0, 40_000.0]
+    assert nearest(9_000.0, rates, 99, beyond=1) == [20_000.0]
+    assert nearest(9_000.0, rates, 99, beyond=2) == [20_000.0, 40_000.0]
+    assert nearest(90_000.0, rates, 2, beyond=1) == [60_000.0, 65_000.0]
 
 
 @pytest.mark.parametrize("left", [1, *(pytest.param(left, marks=pytest.mark.long) for left in (2, 3)), 5])

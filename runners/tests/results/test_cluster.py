@@ -17,6 +17,7 @@ from runners.experiments import e05_sharded_cluster as e05
 from runners.readers.published import columns
 from runners.readers.reading import read_run
 from runners.results import cluster, faults, published
+from runners.results import comparisons as comparing
 from runners.results.answer import Measure, Verdict
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
@@ -60,6 +61,37 @@ def passed_on(tmp_path: Path, *workloads: str) -> Results:
         if block.name in {f"passed-on-{workload}" for workload in workloads}:
             bench.session().run(block)
     return Results(read_run(bench.folder))
+
+
+def test_the_threads_of_a_pool_are_read_from_the_commands_and_the_author_has_his_own(tmp_path: Path) -> None:
+    loads = [load_of(tmp_path, name, threads=threads) for name, threads in (("all-old", 13), ("all-new", 4))]
+    answer = cluster.pool_threads(Results(run_of(tmp_path, loads)))
+    assert answer is not None and answer.verdict == Verdict.YES
+    pairs = [(one.value, one.other.value) for one in answer.evidence if isinstance(one, Measure) and one.other]
+    assert pairs == [(13, 4), (20, 6)]
+    assert cluster.pool_threads(Results(run_of(tmp_path, loads[:1]))) is None
+
+
+def test_a_gain_is_larger_under_one_load_than_under_another_only_beyond_its_interval(tmp_path: Path) -> None:
+    blocks = {"10 kB": "large", "12 B": "small"}
+    for large, verdict in ((2.0, Verdict.YES), (1.5, Verdict.INCONCLUSIVE), (1.2, Verdict.NO)):
+        made = group_of(tmp_path / str(large), {"one": 5_000.0, "many": large * 5_000.0}, group="large")
+        made += group_of(tmp_path / str(large), {"one": 5_000.0, "many": 1.5 * 5_000.0}, group="small")
+        answer = comparing.gains_apart("gain", blocks, "many")(Results(run_of(tmp_path / str(large), made)))
+        assert answer is not None and answer.verdict == verdict
+        gains, points = answer.evidence
+        assert isinstance(gains, Measure) and gains.value == pytest.approx(large - 1, abs=0.05)
+        assert gains.other is not None and gains.other.value == pytest.approx(0.5, abs=0.05)
+        assert isinstance(points, Measure) and points.value == pytest.approx(100 * (large - 1.5), abs=8)
+        part = comparing.gains_apart("gain", {**blocks, "1 B": "none"}, "many")
+        assert part(Results(run_of(tmp_path / str(large), made))) is None
+
+
+def test_the_highest_rate_that_was_published_is_that_at_which_every_output_keeps_to_the_limit() -> None:
+    assert published.sustained("/single-put-") == (125_000, 2_910)
+    assert published.sustained("/put-") == (60_000, 9_520), "the longer of thirty seconds and of a minute"
+    assert published.sustained("/single-get-") == (40_000, 4_720)
+    assert published.sustained("/get-") == (40_000, 5_880), "at 50 000/s a minute goes beyond"
 
 
 @pytest.fixture(scope="module")

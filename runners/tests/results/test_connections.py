@@ -14,8 +14,9 @@ from runners.results.loads import more_than, times
 from runners.results.results import Results
 from runners.tests.execution.test_executor import Bench
 from runners.tests.fixtures.fake_measurement import Server
+from runners.tests.fixtures.references import answer
 
-NONE, POOL = ("selector-one", 64), ("blocking-one", 64)
+NONE, POOL, ONE = ("selector-one", 64, "put"), ("blocking-one", 64, "put"), ("selector-one", 1, "put")
 
 
 @pytest.fixture
@@ -29,15 +30,31 @@ def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_a
     bench.session().run(e03.closed_loops("published", 64))
     rounds = e03.LOOPS["published"].starts
     launched = [each.subject for each in bench.machine.launched]
-    assert len(launched) == 2 * rounds
-    assert all(set(launched[at : at + 2]) == {NONE[0], POOL[0]} for at in range(0, len(launched), 2))
+    assert len(launched) == 4 * rounds, "for PUT and for GET"
+    assert all(set(launched[at : at + 4]) == {NONE[0], POOL[0]} for at in range(0, len(launched), 4))
+    assert {keys for _, keys in bench.machine.filled} == {e03.SMALL_GET.filled_keys}, "PUT begins on an empty store"
     run = read_run(bench.folder)
     by_pool = times(run, POOL, NONE)
     assert by_pool is not None and by_pool[0].value == pytest.approx(0.5, rel=0.01)
-    answer = more_than("by the pool", POOL, NONE, ((achieved_rps, "by both", POOL, ("selector-one", 1)),))(Results(run))
-    assert answer is not None and answer.verdict == Verdict.NO and answer.count == rounds
-    labels = [measure.label for measure in answer.evidence if isinstance(measure, Measure)]
-    assert labels == ["by the pool", "by both"] and len(answer.steps) == 2 * rounds
+    given = more_than("by the pool", POOL, NONE, (achieved_rps, "by both", POOL, ONE))(Results(run))
+    assert given is not None and given.verdict == Verdict.NO and given.count == rounds
+    labels = [measure.label for measure in given.evidence if isinstance(measure, Measure)]
+    assert labels == ["by the pool", "by both"] and len(given.steps) == 2 * rounds
+
+
+def test_the_rate_on_one_connection_is_decided_by_get_which_the_author_sent(bench: Bench) -> None:
+    asked = next(one for one in e03.questions() if one.question.key == "one-connection")
+    bench.session().run(e03.closed_loops("published", 64))
+    given = asked.answer(Results(read_run(bench.folder)))
+    assert given is not None and given.verdict == Verdict.YES
+    get, put = given.evidence
+    assert isinstance(get, Measure) and get.label.startswith("GET") and get.value == pytest.approx(2.0, rel=0.01)
+    assert isinstance(put, Measure) and put.label.startswith("PUT") and put.value == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_run_that_measured_puts_alone_still_answers_for_one_connection() -> None:
+    (put,) = answer("03", "one-connection").evidence[-1:]
+    assert isinstance(put, Measure) and put.label.startswith("PUT") and put.low > 1
 
 
 def test_a_run_without_such_loops_says_nothing(bench: Bench) -> None:
