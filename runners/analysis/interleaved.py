@@ -296,9 +296,9 @@ def _starts(
         quantities.MEMORY: {target.name: float(target.rss_bytes) for target in step.record.targets if target.rss_bytes},
         quantities.DISK: {target.name: target.disk_bytes for target in step.record.targets if target.disk_bytes},
     }
-    for quantity, values in values_of.items():
+    for measured, values in values_of.items():
         if present and all(values.get(name, 0.0) > 0 for name in present):
-            starts[quantity] = start_from(values, names)
+            starts[measured] = start_from(values, names)
     return starts
 
 

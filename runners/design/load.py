@@ -165,7 +165,7 @@ class Size:
     starts: int = 1  # fresh starts of compared treatments
 
     def shape(self, connections: int, threads: int = 1, servers: int = 1) -> Shape:
-        """Return the shape of one load on servers that take turns; it lasts `duration_s` per server."""
+        """Return the shape of one load that is interleaved over `servers`; it lasts `duration_s` for every server."""
         return Shape(connections, threads, self.duration_s * servers, self.warmup_s)
 
 

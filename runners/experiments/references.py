@@ -15,7 +15,7 @@ from runners.experiments.question_table import criteria
 from runners.experiments.registry import EXPERIMENTS, plan_of, questions_of
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import published
-from runners.readers.reading import archived_content, read_run
+from runners.readers.reading import archived_content, keeps_latencies, read_run
 from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
@@ -70,8 +70,8 @@ def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
     if folder.archived:
         copy_archive(folder.path, fresh.path)
     else:
-        # an archive rounds or drops a step's histograms: the bounds of its percentiles are computed first
-        steps = map(with_bounds, read_run(folder).steps)
+        # if an archive drops a step's latencies, the bounds of its percentiles are computed first
+        steps = (step if keeps_latencies(step.record) else with_bounds(step) for step in read_run(folder).steps)
         write_archive(fresh.path, map(archived_content, steps))
         fresh.write_manifest(manifest)
     write_report(fresh, with_html=False)

@@ -98,7 +98,7 @@ def archived_content(step: Step) -> Content:
     }
     requests, activity, telemetry = frames["requests"], frames["activity"], frames["telemetry"]
     rounded = frames["histograms"].assign(value_us=_three_digits(frames["histograms"]["value_us"]))
-    frames["histograms"] = rounded.groupby(["t_s", "kind", "value_us"], as_index=False)["count"].sum()
+    frames["histograms"] = rounded.groupby(["t_s", "kind", "value_us"])["count"].sum().reset_index()
     service_us = requests["service_us"].mask(pd.Series(step.valid, requests.index))
     frames["requests"] = together(
         requests.assign(response_us=_three_digits(requests["response_us"]), service_us=_three_digits(service_us))

@@ -17,9 +17,10 @@ MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so th
 
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return at most ten lines for the author of the original report; none if the run decides none of its claims."""
+    """Return at most ten lines for the author of the original report; none if the run answers no question on it."""
     numbered = list(enumerate(conclusion.answers, 1))
-    if all(answered.agrees is None for _, answered in numbered):
+    answered = [one for _, one in numbered if one.answer.verdict != Verdict.INCONCLUSIVE]
+    if not any(one.question.claim for one in answered):
         return ()
     # the main conclusion first, then what was wrong
     numbered.sort(key=lambda pair: (not pair[1].question.headline, pair[1].agrees is not False))

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from runners.design import cluster
 from runners.design.block import FEWEST_STARTS
+from runners.design.experiment import validate
 from runners.design.ladder import Ladder, nearest
 from runners.design.session import LOCK
 from runners.experiments import e05_sharded_cluster
 from runners.experiments.registry import EXPERIMENTS
 from runners.readers.published import published_outputs
-from runners.tests.design.test_parameters import planned, validate
+from runners.tests.design.test_parameters import planned
 
 QUICK_S = 600.0
 

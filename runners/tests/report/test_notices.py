@@ -53,7 +53,7 @@ def test_steps_of_which_the_same_is_said_share_a_line_and_others_do_not(tmp_path
     full = answering(tmp_path, [0.5] * 10, "get-lsm", workload="get")
     dead = answering(tmp_path, [1.0] * 10, "get-rocksdb", workload="get", valid=False, invalid_reasons=["server died"])
     assert said(tmp_path, *held, full, dead) == [
-        f"{LSM}, RocksDB PUT at 12\u202f600/s: {HELD_UP} Latency is not shown.",
+        f"{LSM}; RocksDB PUT at 12\u202f600/s: {HELD_UP} Latency is not shown.",
         "LSM GET at 12\u202f600/s: Saturated (6\u202f300/s of 12\u202f600/s). Latency is not shown.",
         "RocksDB GET at 12\u202f600/s: Server died. Latency is not shown.",
     ]

@@ -43,8 +43,8 @@ def test_the_main_conclusion_of_a_report_comes_first_and_then_what_is_wrong() ->
     conclusion = concluded("05")
     claims = [line.partition(")")[0] for line in author.lines(conclusion) if line.startswith(("Right", "Wrong"))]
     numbers = {answered.question.key: place for place, answered in enumerate(conclusion.answers, 1)}
-    first = [f"Right (question {numbers['one-node']}"]
-    assert claims[:2] == [*first, f"Wrong (question {numbers['medians']}"]
+    assert claims[0] == f"Wrong (question {numbers['one-node']}"
+    assert sorted(claims[1:], key=lambda claim: claim.startswith("Right")) == claims[1:]
 
 
 def test_a_run_without_claims_has_no_lines_for_an_author() -> None:

@@ -100,7 +100,7 @@ def test_the_rates_of_closed_loops_are_compared(tmp_path: Path, monkeypatch: pyt
     rows = [comparison.row(THROUGHPUT) for comparison in compare_folders(before, after, [], 0.02)]
     assert [(row.direction, row.starts) if row else None for row in rows] == [(Direction.LOWER, 2), (Direction.SAME, 2)]
     assert rows[0] is not None and rows[0].ratio == pytest.approx(0.8, rel=0.01) and rows[0].decided
-    one_lacks_it = make_run(tmp_path, engines=("rocksdb",), duration_s=5, without=(*PROFILED, "probe-put-rocksdb"))
+    one_lacks_it = make_run(tmp_path, engines=("rocksdb",), duration_s=LOAD_S, without=(*PROFILED, "probe-put-rocksdb"))
     again = compare_folders(before, [*after[:1], one_lacks_it.path], [], 0.02)
     rows = [comparison.row(THROUGHPUT) for comparison in again]
     assert [(row.decided, row.starts) if row else None for row in rows] == [(False, 1), (False, 2)]
