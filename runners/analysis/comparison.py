@@ -77,7 +77,7 @@ class Comparison:
     control: tuple[Row, ...] = ()  # the baseline's second process against its first
     reference: Mapping[str, float] = field(default_factory=dict)  # {quantity: its value on a server that does nothing}
     cpu_groups: str = ""  # EQUAL, or why the servers had no CPU groups of equal weight
-    without_stalls: float = math.nan  # share of time left out of the p99 without the machine's stalls
+    without_stalls: float = math.nan  # share of the time that `p99_undisturbed_us` leaves out, as the machine stalled
     carried_over: Mapping[str, float] = field(default_factory=dict)  # {server: the result of treatments.carry_over}
     utilisation: float = math.nan  # of the core that the servers share: its highest value in a start
     between_starts: float = math.nan  # share of the primary quantity's variance between starts
@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def failing(self) -> dict[str, float]:
-        """{side: share of failed requests}, without sides whose share is at most MOST_FAILED."""
+        """{side: share of failed requests}, for the sides whose share is above MOST_FAILED."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -152,13 +152,13 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the CPU row of all threads if its direction differs from `row`'s (request threads), else None."""
+        """Return the row of all threads' CPU time if it contradicts `row`, that of the request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
     @property
     def trusted(self) -> bool:
-        """Whether the baseline's two processes do not differ in the primary quantity; True without a second one."""
+        """Whether the baseline's two processes agree in the primary quantity; True if there is only one process."""
         return not any(row.decided for row in self.control if row.quantity.name == self.primary)
 
     @property
@@ -185,7 +185,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row; `refused` is set if over MOST_FAILED of a side's requests failed. `failed`: counts by side."""
+    """Return the row, refused if over MOST_FAILED of a side's requests failed. `failed`: counts of requests by side."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

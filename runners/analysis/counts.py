@@ -170,7 +170,7 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(sides: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return {side: share of failed requests}, without sides whose share is at most MOST_FAILED."""
+    """Return {side: share of failed requests}, for the sides whose share is above MOST_FAILED."""
     shares = {name: failed_share(counts) for name, counts in sides.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 

@@ -206,7 +206,7 @@ def usable_profile(step: Step) -> bool:
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Return the profiled steps that reports show: FEWEST_SAMPLES or more samples of an event, and usable."""
+    """Return the steps whose profile reports show: it is usable, and has FEWEST_SAMPLES or more samples of `event`."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 

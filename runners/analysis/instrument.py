@@ -29,7 +29,7 @@ ENOUGH_ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """The rounds of one generator on a server that does nothing, at one rate and number of connections."""
+    """The latency that a generator adds: its loads (rounds) on a do-nothing server at one rate and connection count."""
 
     tool: str
     connections: int
@@ -67,7 +67,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds per million requests, in the recorded window or its whole run; or NaN."""
+    """Return the generator's CPU seconds per million requests, in the recorded window or else its whole run; or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -81,7 +81,10 @@ def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
 
 
 def floors(steps: Iterable[Step]) -> list[Floor]:
-    """Return one floor per generator, rate and number of connections, in ascending order of connections, then rate."""
+    """Return the floors, the latencies that generators themselves add, sorted by connections, then rate.
+
+    There is one floor per generator, rate and number of connections.
+    """
 
     def key(step: Step) -> tuple[int, float, str]:
         rate_rps = facts.offered_rps(step)
@@ -106,7 +109,7 @@ def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the first of the REFERENCES that has good rounds in `point` ({generator: floor}); None without one."""
+    """Return the floor of the first of REFERENCES with good rounds in `point` ({generator: floor}), or None."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
@@ -158,13 +161,13 @@ LONG_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """The latencies that one generator recorded of a frozen server."""
+    """The latencies that one generator recorded while its server was frozen, once or several times."""
 
     tool: str
     rate_rps: float  # NaN in closed loop
     freezes: tuple[tuple[float, float], ...]  # of each freeze, its seconds in the recorded window and in the load
     waits_s: np.ndarray[tuple[int], np.dtype[np.float64]]  # ascending edges …
-    counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than each
+    counts: np.ndarray[tuple[int], np.dtype[np.float64]]  # … and how many requests took longer than an edge
     max_us: float  # the slowest response
     requests: float  # that were recorded
     censored: float  # requests without a response when the load ended
@@ -239,7 +242,7 @@ def floor_before(steps: Iterable[Step]) -> Step | None:
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """Return the `own_floor` of a load, else the last floor on as many connections, else the sentinel, else None."""
+    """Return the `own_floor` of a load, else the last floor on as many connections, else the `floor_before`."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
@@ -258,13 +261,13 @@ def kept_up_below(step: Step, level: float) -> float | None:
 
 
 def latency_text(step: Step, level: float) -> str:
-    """Return a percentile (0..1) as text; as an upper bound above the percentile up to which the generator kept up."""
+    """Return the latency at percentile `level` (0..1) as text, with "at most" if late sends may be part of it."""
     value = facts.quoted(step, level) if kept_up_below(step, level) is not None else None
     return facts.latency_text(step, level) if value is None else facts.written_at_most(value)
 
 
 def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
-    """Return whether percentile `level` (0..1) may be due to late sends or the floor; False without a floor."""
+    """Return whether late sends, or the generator's own latency if it is known, may explain a load's percentile."""
     if kept_up_below(load, level) is not None:
         return True
     floor = own_floor(steps, load)

@@ -66,7 +66,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Return the comparison of one interleaved block from its steps: shared loads and loads of a single server."""
+    """Return the comparison of one block of interleaved trials, from its shared loads and loads on single servers."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -175,7 +175,7 @@ def _limited_by_generator(row: Row, values: Mapping[tuple[str, str], Sequence[fl
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, refused if the control's row of this quantity shows a difference too and intervals overlap."""
+    """Return the row, refused if the control (the baseline against itself) differs too, and both intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -203,7 +203,7 @@ def _jit_us_per_request(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return {treatment: its latency / the reference target's - 1}; empty if there is no such target or no latency."""
+    """Return {treatment: its latency / the do-nothing server's - 1}; empty without such latencies."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -211,7 +211,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if its higher latency is not above the floor, or if it is a tail without a floor."""
+    """Return the row, refused if the higher latency is not above a do-nothing server's, or a tail lacks that server."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

@@ -102,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return how many of `draws` random keys are expected among `chosen` ones of all `keys`; interval: binomial."""
+    """Return the expected hits on `chosen` keys in `draws` random draws from `keys` keys, with a binomial interval."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -120,17 +120,17 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)  # without slots, for the cached properties
 class Blocks:
-    """A histogram of latencies for each stretch of time of a load."""
+    """The latencies of a load: one histogram for each block, a short piece of its time."""
 
-    t_s: Floats  # begins of the stretches
+    t_s: Floats  # the beginning of every block
     values_us: Floats  # latencies, ascending
-    counts: Counts  # [i, j]: the requests of stretch i that took values_us[j]
+    counts: Counts  # [i, j]: the requests of block i that took values_us[j]
     #: The results of `bounds` so far, by level: one takes ten milliseconds, and a report asks hundreds of times.
     known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def totals(self) -> Counts:
-        """The number of requests in each stretch of time."""
+        """The number of requests in each block."""
         return np.asarray(self.counts.sum(axis=1))
 
     @cached_property
@@ -139,7 +139,7 @@ class Blocks:
 
     @cached_property
     def slower(self) -> Counts:
-        """The number of requests in stretch `i` that took longer than `values_us[j]`, as an array `[i, j]`."""
+        """The number of requests in block `i` that took longer than `values_us[j]`, as an array `[i, j]`."""
         return np.asfortranarray(self.totals[:, None] - self.counts.cumsum(axis=1))
 
     @cached_property
@@ -157,7 +157,7 @@ class Blocks:
 
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
-    """Return the response times of a step by stretch of time; None if no histograms were recorded."""
+    """Return the response times of a step by block of time; None if no histograms were recorded."""
     frame = step.frames["histograms"]
     if frame.empty:
         return None
@@ -169,11 +169,11 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the design effect of the share sum(over) / sum(totals); at least 1, NaN if it can't be estimated.
+    """Return the factor by which dependence raises the variance of the share sum(over) / sum(totals); NaN if not known.
 
-    `over`, `totals`: the numbers of slower requests and of all requests, by stretch of time. The variance of the share
-    is estimated by batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika
-    109).
+    `over`, `totals`: the numbers of slower requests and of all requests, by block of time. The variance is estimated by
+    batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika 109). The factor
+    is at least 1.
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return the latency in us at `level` (0..1) without the second that made it (see MADE_BY); None if none did."""
+    """Return the latency in us at `level` (0..1) without the second that made it (see MADE_BY); None without one."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -219,7 +219,6 @@ class Search:
         )  # fmt: skip
 
     def _no_higher_than_met(self, knee: Knee) -> Knee:
-        """Return the knee, limited to the rates of closed loop, lowest miss, and highest met rate below both."""
         if knee.kind != Kind.FOUND:
             return knee
         top_rps = min(self.reached_rps, self.missed_rps)
@@ -247,7 +246,7 @@ class Search:
 
 
 def next_longer_rps(search: Search, tried: Sequence[tuple[float, StepOutcome]] = ()) -> float | None:
-    """Choose the rate of the next longer step; None if no further step would narrow the interval.
+    """Return the rate of the next longer step; None if no further step would narrow the interval.
 
     The first rates lie below the estimated knee, ever lower until a step meets the objective. The next rate lies just
     above the knee. From then on, every rate halves the interval. `tried`: (rate, outcome) of the longer steps so far. A
@@ -295,7 +294,7 @@ def estimate(
     precision: float = math.inf,  # wanted width of the interval, as a share of its lower end
     limits_rps: tuple[float, float] = (0.0, math.inf),  # lowest and highest rate of interest
 ) -> Knee:
-    """Estimate the knee from the steps of one server, without regard to their length."""
+    """Return the knee that the steps of one server show, whatever their length."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     met, missed, late = (
@@ -331,7 +330,7 @@ def estimate(
 
 
 def first_rates(closed_loop_rps: float, count: int) -> list[float]:
-    """Choose `count` rates for a first batch: evenly spaced on a logarithmic scale around the rate of a closed loop."""
+    """Return rates for the `count` first steps, evenly spaced on a logarithmic scale around that of a closed loop."""
     low, high = FIRST_SHARES
     return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
@@ -344,7 +343,7 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,  # the rate that a closed loop reached
 ) -> list[float]:
-    """Choose the rates of the next batch from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
+    """Return the rates of the next steps, from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
 
     If the latest start met the objective at all its rates, up to beyond the likely knee, the next rates lie above them,
     whatever earlier starts did. If it missed at all its rates, down to below the likely knee, the next rates lie below.

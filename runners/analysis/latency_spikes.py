@@ -43,7 +43,7 @@ class Spike:
 class Tail:
     """The slow responses of a step, and the latency spikes in which they came."""
 
-    slice_s: float  # length of a slice
+    slice_s: float  # length of a slice, the piece of time that is judged as slow or not
     length_s: float  # of all slices together
     usual_us: float  # median p99 of the slices
     threshold_us: float
@@ -80,7 +80,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if there are too few."""
+    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if no length fits."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -162,7 +162,7 @@ class Cause:
 
 
 def cause(name: str, events: Spans, stops: bool = False) -> Cause:
-    """Return the cause with these events; `stops`: no response comes while one lasts."""
+    """Return the cause with these events (begin s, end s, capacity ms); `stops`: no response comes while one lasts."""
     rows = np.array(events, float).reshape(-1, 3)
     return Cause(name, stops, rows[:, 0], rows[:, 1], rows[:, 2])
 

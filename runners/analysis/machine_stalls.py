@@ -59,9 +59,9 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 
 
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
-    """Return disjoint windows as rows (begin, end) in s: a stall of any core and the time until its queue is empty.
+    """Return disjoint windows as rows (begin, end) in s: a stall of any core, and the time until its backlog is served.
 
-    `utilisation`: of the server; the busier it is, the later its queue is empty.
+    `utilisation`: of the server; the busier it is, the longer it needs for the requests that waited during the stall.
     """
     stalls = _long_or_in_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000

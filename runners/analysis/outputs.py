@@ -44,7 +44,7 @@ RATE = Quantity("rate", "rate", "rps", lower_is_better=False)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The outputs of one load on side A and on side B, and their comparison."""
+    """The load generators' outputs for one load on side A and on side B, and their comparison."""
 
     a: tuple[Output, ...]
     b: tuple[Output, ...]
@@ -66,7 +66,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the properties of a load, by which outputs are matched; a property that the output omits is None."""
+    """Return the properties by which a load's outputs are matched; a property that the output omits is None."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -107,7 +107,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Compare the loads that both sides ran; settings in `despite` may differ. Raises PlanError if no loads match."""
+    """Compare the loads that both sides ran; properties in `despite` may differ. Raises PlanError if no loads match."""
     known = [name for name in setting_of(a[0]) if name not in NEVER]
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"
@@ -127,7 +127,6 @@ def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[
 
 
 def _refusal(names: Sequence[str], a: Output, b: Output) -> PlanError:
-    """Return the error on two outputs that differ in the settings `names`."""
     differences = [f"{name}: {_both(setting_of(a), setting_of(b), name)}" for name in names]
     if "loop" in names:
         remedy = "a closed loop sends less while the server stalls, so its latency is none under a load: measure alike"

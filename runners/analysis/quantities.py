@@ -158,7 +158,7 @@ class Row:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The treatment and the baseline, with their values."""
+        """The treatment, then the baseline, as texts: name and value."""
         return tuple(f"{facts.engine_name(side)} {self.text(side)}" for side in (self.treatment, self.baseline))
 
     @property
@@ -189,7 +189,7 @@ def value_of(step: Step, quantity: Quantity) -> float:
 def welch(
     quantity: Quantity, names: tuple[str, str], a: Floats, b: Floats, level: float, margin: float, blur: float
 ) -> Row:
-    """Compare two groups of independent runs by Welch's interval of a mean difference (B. Welch, 1947, Biometrika 34).
+    """Return the comparison of two groups of independent runs, by Welch's interval (B. Welch, 1947, Biometrika 34).
 
     `names`: of baseline and treatment. `a`, `b`: logarithms of the quantity in their runs. `level`: significance level,
     0.05 for a 95 % interval. `margin`: the smallest relative change that matters. `blur`: resolution of the logarithms,
@@ -227,7 +227,7 @@ def signed(share: float) -> str:
 
 
 def changed(share: float, low: float, high: float) -> str:
-    """Return a relative change as text: +41 % (+33 to +49), 5.9 times (5.6 to 6.2), or one bound if it is wide."""
+    """Return a relative change as text: +41 % (+33 to +49), 5.9 times (5.6 to 6.2), or only a bound."""
     below, above = low <= -1, high == math.inf
     if below and above:
         return "not bounded on either side"

@@ -135,7 +135,7 @@ class Point:
 
 
 def points(step: Step, objective: Objective) -> list[Point]:
-    """Return one point for a load at one rate, or one per rate step of a sweep; none for an invalid sweep."""
+    """Return a point for a load at one rate; for a valid sweep (a load at many rates), a point for every rate step."""
     if step.record.sweep is None:
         return [_point_of_load(step, objective)]
     if step.record.invalid_reasons:
@@ -181,7 +181,7 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step, to be judged by its time outside of the stalls that its load recorded; `slices`: of the load.
+    """Return the step, to be judged by its time outside of stalls. `stalls`, `slices`: frames of the load.
 
     `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
     """

@@ -89,7 +89,7 @@ def _noise_deviation(values: Floats, least: float) -> float:
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which all stretches, except short spikes, have the median of the second half.
+    """Return the index from which the level of a series, short spikes apart, stays at the median of its second half.
 
     `least`: the smallest change that matters.
     """
@@ -182,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1); None with few."""
+    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None for few."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -252,6 +252,6 @@ def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Judge the sentinel by its load `step`, against its medians in earlier runs on like machines, oldest first."""
+    """Return the sentinel of the load `step`; `earlier_us`: medians of earlier ones on like machines, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

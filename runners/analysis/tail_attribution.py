@@ -38,7 +38,7 @@ class Share:
     """The part of a tail that one cause explains."""
 
     cause: Cause
-    share: Bounded  # of the excess, less the credit by chance
+    share: Bounded  # of the tail's excess (see latency_spikes), less the credit by chance
     p: float  # p-value of the credit
     named: bool  # whether the cause is accepted
 
@@ -64,7 +64,7 @@ class Attribution:
 
 @once_a_step
 def attribution(step: Step) -> Attribution | None:
-    """Return the causes of a step's tail; None if the step's latencies are not valid or cover too few slices."""
+    """Return the causes of a step's tail; None if its latencies are not valid, or too few to find spikes."""
     if not facts.quotable(step):
         return None
     tail = latency_spikes.find(step.frames["slices"])

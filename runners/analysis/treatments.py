@@ -30,7 +30,7 @@ FEWEST_BLOCKS = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The logarithms of one quantity in one start, by treatment."""
+    """The logarithms of one quantity by treatment, in one start (fresh processes of some treatments)."""
 
     logs: Floats  # [i]: of treatment i; NaN if it is not part of the start
     left_out: Floats  # [b, i]: of treatment i without the requests of time block b
@@ -59,7 +59,7 @@ class Effects:
     starts: int  # number of usable starts
     effects: tuple[Effect, ...]
     control: Effect | None  # of the baseline's second process, against its first
-    between_starts: float  # share of an effect's variance that lies between starts; NaN without blocks
+    between_starts: float  # share of an effect's variance that lies between starts; NaN without time blocks
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
@@ -140,7 +140,7 @@ def compare(
     control: str | None = None,
     most_starts: int = 0,
 ) -> Effects:
-    """Compare treatments with a baseline on one quantity, by least squares of start + treatment.
+    """Return the effects of treatments on one quantity, against a baseline, by least squares of start + treatment.
 
     `treatments`: names in the order of `Start.logs`. `margin`: the smallest relative change that matters. `control`:
     name of the baseline's second process. `most_starts`: the largest number of starts if the comparison may end after

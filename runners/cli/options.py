@@ -96,7 +96,7 @@ def is_url(value: object) -> bool:
 
 
 def given_parameters(parameters: tuple[str, ...], named: dict[str, object]) -> dict[str, object]:
-    """Return a dict of the options that are not None and the -p texts. Raises UsageError for a name given twice."""
+    """Return the -p texts (NAME=VALUE) and the given options in one dict. Raises UsageError for a name given twice."""
     given = {name: value for name, value in named.items() if value is not None}
     for text in parameters:
         name, separator, value = text.partition("=")

@@ -170,7 +170,6 @@ def runs(roots: tuple[Path, ...], sql: str | None, form: str) -> None:
 
 
 def _require_sql(sql: str | None) -> None:
-    """Raise UsageError if a text is not SQL; it is checked before imports that take seconds."""
     if sql is None:
         return
     import duckdb

@@ -190,7 +190,7 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Compare runs `a` with runs `b`; `see`: the smallest change of interest; `output`: an HTML file to write.
+    """Return the comparisons of runs `a` with `b`; `see`: smallest change of interest; `output`: an HTML file to write.
 
     `despite`: the names of fields in which the runs may differ. Raises PlanError if they can't be compared.
     """
@@ -271,7 +271,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print a campaign's plan; unless `dry_run`, then measure the jobs that have no result yet. Raises LabError."""
+    """Print a campaign's plan; unless `dry_run`, measure jobs without a result. Return its `Ended`. Raises LabError."""
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):
         print(line, file=out, flush=True)

@@ -73,7 +73,7 @@ class FixedRate:
         cls, name: str, title: str, settings: Sequence[Setting], loads: Sequence[tuple[Workload, Sequence[int]]],
         size: Size, questions: tuple[str, ...],
     ) -> Self:  # fmt: skip
-        """Return closed loops in rounds of fresh starts of all settings. `loads`: (workload, counts of connections)."""
+        """Return a block of closed loops; a round starts all settings anew. `loads`: (workload, connection counts)."""
         sessions = list[Session]()
         for number in range(1, size.starts + 1):
             for setting, (workload, counts) in product(in_random_order(settings, name, number), loads):
@@ -136,7 +136,7 @@ class FixedRate:
         return Shape(self.connections, self.threads, duration_s, 0.0 if role == PROBE else size.warmup_s)
 
     def compared(self, name: str, size: Size, margin: float, questions: tuple[str, ...]) -> "Interleaved":
-        """Return a block that interleaves these treatments; `margin`: the smallest relative change that matters."""
+        """Return a block that compares the treatments request by request; `margin`: smallest change that matters."""
         return Interleaved(
             name, f"{self.workload.label}: the same request by request, with a server that does nothing",
             self.treatments, self.treatments[0].name, self.workload, size, size.shape(self.connections, self.threads),
@@ -216,8 +216,8 @@ class FaultInjection:
 class Interleaved:
     """A comparison of treatments whose servers are up at once, over several fresh starts (runners/docs/method.md).
 
-    Without `slice_s`, each request goes to one of the servers; a server that does nothing is added, to show the floor.
-    With `slice_s`, a closed loop loads one server at a time.
+    Without `slice_s`, each request goes to one of the servers; a server that does nothing is added, to show the latency
+    that the generator itself adds. With `slice_s`, a closed loop loads one server at a time.
     """
 
     name: str
@@ -261,7 +261,7 @@ class Interleaved:
 
     @property
     def reference(self) -> Setting | None:
-        """The server that does nothing; None in a block by slices, or if it is one of the treatments."""
+        """The server that does nothing; None in a comparison by slices of time, or if it is one of the treatments."""
         known = self.slice_s > 0 or REFERENCE_TARGET.name in (treatment.name for treatment in self.treatments)
         return None if known else REFERENCE_TARGET
 
@@ -278,7 +278,7 @@ class Interleaved:
         return tuple(sessions)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate offered to every server; None by slices. `capacity_rps`: {treatment: closed-loop rate}."""
+        """Return the rate offered to every server; None: closed loop. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:

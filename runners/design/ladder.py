@@ -49,7 +49,7 @@ def most_again(steps: int) -> int:
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: int = 0) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    Rates above MOST_SHARE times `base_rps` are left out; with `beyond`, all but so many published rates above it.
+    Without `beyond`, no rate is above MOST_SHARE times `base_rps`; with it, so many rates may be above `base_rps`.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -224,7 +224,7 @@ class Ladder:
     shares: tuple[float, ...] = ()  # of the base
     like: "Ladder | KneeSearch | None" = None  # an earlier ladder with these rates, or the search for the base
     objective: Objective | None = None
-    published: tuple[tuple[str, float], ...] = ()  # (name of the output, rate)
+    published: tuple[tuple[str, float], ...] = ()  # (name of the published output, rate)
     most_published: int = 99  # how many of them are offered too: the nearest to the base
     published_s: float | None = None  # length of their steps
     beyond: int = 0  # see `nearest`
@@ -262,7 +262,6 @@ class Ladder:
         return tuple(self.server.session(self._of_locks(one) if LOCK in one.profile else one) for one in recordings)
 
     def _of_locks(self, recording: Trial) -> Trial:
-        """Return a recording of locks with the length and the rate that the ladder has for locks."""
         shape = replace(recording.shape, duration_s=self.lock_s or recording.shape.duration_s)
         rate = Rate(self.lock_rps, "one rate for the locks of several loads") if self.lock_rps else recording.rate
         return replace(recording, rate=rate, shape=shape)

@@ -56,14 +56,14 @@ class Workload:
 
 
 def sized_puts(keys: int, value_bytes: int) -> Workload:
-    """Return PUTs of random keys from 1 to `keys`; few keys, so that a store on the heap has room for all values."""
+    """Return a workload: PUTs of random keys from 1 to `keys`, few enough for a store on the heap to hold all."""
     return Workload("put", SCRIPTS / "put_sized.lua", arguments=(str(keys), str(value_bytes)))
 
 
 def random_gets(
     keys: int, value_bytes: int, published_rates: tuple[str, ...] = (), rewrites: int = 0, absent_keys: int = 0
 ) -> Workload:
-    """Return GETs of random keys of a filled store, and of `absent_keys` more keys that the store does not hold.
+    """Return a workload: GETs of random keys of a filled store, and of `absent_keys` more keys that the store lacks.
 
     `published_rates`: names of published outputs at several rates. `rewrites`: how often the fill writes every key
     again.
@@ -80,7 +80,7 @@ def random_gets(
 
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
-    """Return GETs of random keys of a filled store, with `hot_percent` % of the requests to its first `hot_keys`."""
+    """Return a workload: GETs of random keys of a filled store, `hot_percent` % of them to its first `hot_keys`."""
     gets, arguments = random_gets(keys, value_bytes, rewrites=rewrites), (str(keys), str(hot_keys), str(hot_percent))
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 

@@ -98,7 +98,7 @@ LOAD_LIMIT_FORM = '"p99<=10ms", "achieved>=99%" or "errors<=0.1%"'
 
 @dataclass(frozen=True, slots=True)
 class LoadLimit:
-    """One limit of a load: of the percentile at `level`, of the share achieved, or of the share of errors."""
+    """A limit that a load passes or fails: on the percentile at `level`, the share of the rate achieved, or errors."""
 
     text: str
     level: float = 0.0
@@ -108,7 +108,7 @@ class LoadLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return a limit of `lab load --fail-on`. Raises PlanError if it is none, or names an unknown percentile."""
+        """Return the limit in a text of `lab load --fail-on`. Raises PlanError for a wrong text or percentile."""
         limit, thing = cls.read(_plain(text)), f"--fail-on {text!r}"
         if limit is None:
             raise PlanError(thing, "it is no limit of a load", f"write for example {LOAD_LIMIT_FORM}")
@@ -131,7 +131,7 @@ class LoadLimit:
 
 
 class Outcome(StrEnum):
-    """The outcome of a limit: kept, broken, or not known."""
+    """The outcome of a limit: passed, failed, or not known."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -140,7 +140,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """A limit of the relative change of a quantity, or of the change of the share of errors."""
+    """A limit that a comparison passes or fails: on a quantity's relative change, or on that of the error share."""
 
     quantity: str
     above: bool  # an upper limit, else a lower one

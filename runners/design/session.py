@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Return the items in a random order drawn from `seed`; all orders outside of the generator are drawn here."""
+    """Return the items in a random order drawn from `seed`; all random orders but the generator's are drawn here."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)

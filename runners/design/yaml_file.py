@@ -27,13 +27,13 @@ _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 @dataclass(frozen=True, slots=True)
 class YamlForm(Generic[Record]):
-    """The form of one kind of YAML file: the record that it becomes, and what errors say."""
+    """How one kind of YAML file is read: the type of the record that it becomes, and the texts of errors."""
 
     record: type[Record]
-    remedy: str  # for a key without a description
+    remedy: str  # advice in an error about a key that has no description
     none_yet: str  # remedy for a missing or an empty file
-    entries: Mapping[str, Any] = field(default_factory=dict)  # type of a key's entries, if the user names them
-    parts: Mapping[str, type[msgspec.Struct]] = field(default_factory=dict)  # type of a key's record
+    entries: Mapping[str, Any] = field(default_factory=dict)  # {key: type of its entries}, which the user names
+    parts: Mapping[str, type[msgspec.Struct]] = field(default_factory=dict)  # {key: type of the record in it}
     faults: Callable[[Record], Iterator[Fault]] = lambda _record: iter(())  # yields contradictions
 
     def read(self, path: Path) -> tuple[Record, bytes]:

@@ -35,22 +35,22 @@ from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A session to measure or to read back, and the records that its steps get."""
+    """An order to measure a session, or to read it back; the other fields become fields of its steps' records."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
     interleaved: InterleavedRecord | None = None
 
 
-#: Yields the requests of a block and is sent the measured steps of each.
+#: Yields the sessions of a block as `Request`s, and is sent the measured steps of a session in return.
 Requests = Generator[Request, list[Step], Any]
 Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Yield the requests of an interleaved block: closed loops that set the rate, then starts until there is a verdict.
+    """Yield the sessions of an interleaved block: closed loops that set the rate, then starts until there is a verdict.
 
-    The generator is sent the steps of every request. `reached_rps`: {treatment: closed-loop rate} if an earlier block
+    It is sent the steps of a session in return. `reached_rps`: {treatment: closed-loop rate} if an earlier block
     has measured it.
     """
     capacity_rps = dict(reached_rps or {})
@@ -83,7 +83,7 @@ def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None
 
 
 def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_ServerSearch]]:
-    """Yield the requests of a knee search; return the search on each server.
+    """Yield the sessions of a knee search, and be sent their steps in return; at the end return every server's search.
 
     In every start, a server gets a closed loop and loads with short steps; at the end, longer steps confirm every knee.
     """
@@ -100,7 +100,7 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 
 
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
-    """Yield the requests of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
+    """Yield the sessions of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
 
     A step is repeated if the generator was late or the step is invalid. `base`: what the rates are shares of, if an
     earlier block has measured it.
@@ -154,7 +154,7 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with its closed loop; keep the next rates if they overlap the first rates for this loop."""
+        """Begin a start with its closed loop; rates chosen before stay if they overlap its `first_rates`."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
@@ -183,7 +183,7 @@ def _rate_steps(load: Step, block: KneeSearch) -> list[RateStep]:
 
 
 def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, say: Say) -> Requests:
-    """Yield rounds of requests, one per server in random order, until all knees are precise or the budget is spent."""
+    """Yield rounds of sessions, one per server in random order, until all knees are precise or the budget is spent."""
     number = 0
     while under_way := [unfinished for unfinished in searches if unfinished.next_load_fits()]:
         for current in in_random_order(under_way, block.seed, start, number):
@@ -197,7 +197,7 @@ def _search(block: KneeSearch, searches: Sequence[_ServerSearch], start: int, sa
 
 
 def _confirm(block: KneeSearch, current: _ServerSearch, say: Say) -> Requests:
-    """Yield requests of a closed loop, then of longer steps below and above the knee, as long as the budget allows."""
+    """Yield the session of a closed loop, then longer steps below and above the knee, as long as the budget allows."""
     server = current.server
     (closed,) = yield Request(server.closed_loop(block.shape))
     current.closed.append(closed)
@@ -249,7 +249,6 @@ def _spent_s(steps: Sequence[Step]) -> float:
 
 
 def _base(knee: Knee | None, closed: Step) -> LadderBase:
-    """Return the base rate of a ladder: the knee, or a known bound of the knee, or else the closed loop's rate."""
     sides = [rps for rps in (knee.rps, knee.low_rps, knee.high_rps) if rps > 0] if knee else []  # without NaN
     if knee is None or not sides:
         return LadderBase(what="closed loop", rps=served_rps(closed))

@@ -149,7 +149,7 @@ class Executor:
             yield Request(session)
 
     def _without_absent_tools(self, request: Request) -> Request | None:
-        """Return the request without trials of absent generators; None if no trial is left or the JDK is absent."""
+        """Return the `Request` without trials of absent generators; None if no trial is left or the JDK is absent."""
         session = request.session
         if isinstance(session, SharedSession):
             return request
@@ -165,7 +165,6 @@ class Executor:
         return replace(request, session=replace(session, trials=trials)) if trials else None
 
     def _measured_before(self, session: Session | SharedSession) -> list[Step]:
-        """Return a session's steps, measured before a resume; empty if one is missing or the plan has changed."""
         kept = [self._earlier.pop(trial.name, None) for trial in session.trials]
         steps = [read_step(folder) for folder in kept if folder is not None]
         if len(steps) < len(kept) or any(step.record.specification != specification(session) for step in steps):
@@ -237,7 +236,6 @@ class Executor:
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
     def _again(self, trial: Trial, server: Target, step: Step) -> bool:
-        """Return whether to repeat a load: the machine disturbed it, and tries and time for repeats are left."""
         disturbed = trial.role in QUOTED_ALONE and worth_another_try(step) and server.alive()
         if not disturbed or step.record.tries == TRIES or self._spare_s <= 0:
             return False

@@ -139,7 +139,7 @@ class Measurement:
         return generators(self._shop)[name]
 
     def _for(self, trial: Trial, load: LoadSpec, profile: ProfileSpec | None) -> Instrument:
-        """Return generator, profiler and recorder for a trial; all sentinels are sent by truepace, to be comparable."""
+        """Return the programs for a trial; truepace sends all sentinels, small loads that are alike in all runs."""
         generator = self._generator(trial.generator) if trial.generator else self._instrument.generator
         if load.targets or load.parts_rps or trial.role == SENTINEL:  # only truepace can share or change a schedule
             generator = self._generator("truepace")

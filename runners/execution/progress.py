@@ -208,7 +208,7 @@ class NotebookSink(LineSink):
             self.say("")
 
     def say(self, line: str) -> None:
-        """Replace the line in the output of the cell that runs now."""
+        """Show a line, in place of the line before, in the output of the notebook cell that is running."""
         from IPython.core.getipython import get_ipython
         from IPython.display import HTML, display
 
@@ -266,9 +266,9 @@ class Progress:
 
     @contextlib.contextmanager
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
-        """Show a part of the run while the body runs; yield a function that takes the seconds so far.
+        """Show a part of the run while the body runs; yield a function to call with the seconds since the part began.
 
-        `planned_s`: length of the part. `in_plan_s`: what the run's plan counts for it; None: the same.
+        `planned_s`: how long the part takes. `in_plan_s`: what the run's total includes for it; None: the same.
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
@@ -287,7 +287,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """Correct the run's total once the body has run a block: what its parts planned replaces `planned_s`."""
+        """When the body has measured a block, replace `planned_s` in the run's total by the seconds of its parts."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s

@@ -127,7 +127,7 @@ class CampaignFile:
     campaign: Campaign
 
     def cells(self) -> Iterator[tuple[int, str, str, dict[str, Value]]]:
-        """Yield the cells as (repeats, name, kind, parameters). Raises PlanError if a target or parameter is wrong."""
+        """Yield (repeats, name, kind, parameters) for each combination of target and settings. Raises PlanError."""
         for name, entry in self.campaign.runs.items():
             kind, repeats = _plan_name(entry), entry.repeats or self.campaign.repeats
             for servers in self._servers(entry):
@@ -145,7 +145,7 @@ class CampaignFile:
         return [{"setting": text} for text in texts]
 
     def jobs(self, appraise: Appraise) -> tuple[Job, ...]:
-        """Return the jobs in the order of measurement; equal cells are one job. `appraise`: see Appraise, above."""
+        """Return the jobs in the order of measurement; equal runs become one job. `appraise`: see Appraise, above."""
         cells = list(self.cells())
         jobs: dict[str, Job] = {}
         for repeat in range(1, max(repeats for repeats, *_ in cells) + 1):

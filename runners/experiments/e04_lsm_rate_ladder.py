@@ -87,7 +87,7 @@ def compaction(size: str) -> FixedRate:
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks: cold and warm, ladders around knees, what compaction costs, and wrk2."""
+    """Return the blocks for the parameters `asked`: cold and warm, rates around knees, compaction's cost, and wrk2."""
     size = SIZES[str(asked["size"])]
     connections, events = int(asked["connections"]), listed(asked["profile"])
     plan = plan_for(asked, LADDERS, profile=events, questions=("rates", "polling", "handling", "45k", "beyond"))

@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three, `before` and `after` the changes; none if PRICE lacks the size."""
+    """Yield comparisons of one node with three, `before` and `after` the changes; nothing for a size not in PRICE."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return

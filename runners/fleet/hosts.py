@@ -42,7 +42,10 @@ _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host and fetch its run into `folder`. If `halted` is set, it ends. Raises LostHostError."""
+    """Measure a job on a host, fetch its run into `folder`, return its outcome. Raises LostHostError.
+
+    If `halted` is set, the measurement ends early.
+    """
     if job.parameters.get(LISTEN.name) == OF_HOST:
         job = replace(job, parameters={**job.parameters, LISTEN.name: host.ip})
     outcome, packed = fleet.run_on(host, SERVER, halted, _measure, msgspec.json.encode(job), environment(fleet, host))

@@ -109,7 +109,7 @@ class LocalSeat:
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load to its end, or until `halted` returns true. Raises MeasureError if that fails.
+    """Send a share of a load to its end, or until `halted` returns true; return the result. Raises MeasureError.
 
     `host`: the name of this host in the record. `observed`: whether telemetry and stalls are recorded too.
     """
@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Measure the round trip to the server of each URL, as the time of a TCP handshake with the server's kernel."""
+    """Return how long TCP handshakes with the kernel of each URL's server take, and how many have failed."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -169,7 +169,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,  # as for `run_load`
 ) -> LoadOutcome:
-    """Send a load by all seats' generators, and merge their files; send a fill from here alone. Raises MeasureError."""
+    """Send a load from all seats, but a fill from here; merge the files, return how it ended. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":
@@ -294,7 +294,6 @@ def _write(part: Part, clock: ClockRecord, folder: StepFolder) -> None:
 
 
 def _stalled_ms(folder: StepFolder, start_unix_us: int, duration_s: float) -> float | None:
-    """Return how long (ms) a host's cores stalled in the window, summed over cores; None without a log of stalls."""
     from runners.readers.activity import read_stall_log  # not imported above, as `merge`
 
     with suppress(ReadError):

@@ -76,7 +76,7 @@ class Generator(ABC):
 
     @abstractmethod
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        """Return the command that sends a load, with output in `folder`. Raises MeasureError if it can't send it."""
+        """Return the command that sends a load and writes into `folder`. Raises MeasureError if it can't be sent."""
 
 
 @dataclass(frozen=True, slots=True)

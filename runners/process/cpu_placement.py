@@ -102,7 +102,6 @@ def _group_of(pid: int, controller: str, folder: Path) -> Path:
 
 
 def _remove(groups: Mapping[Path, Path]) -> None:
-    """Move the processes of each group into the group that is given for it, and remove the former."""
     for group, before in groups.items():
         for pid in proc_text(group / "cgroup.procs").split():
             with contextlib.suppress(OSError):  # it has ended meanwhile

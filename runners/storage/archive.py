@@ -37,7 +37,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One frame of all steps, as it lies in the archive."""
+    """Where the rows of one frame, of all steps together, lie in the archive file."""
 
     rows: tuple[int, ...]  # number of rows of each step
     columns: tuple[dict[str, Any], ...]  # the `Column` of every column
@@ -52,7 +52,7 @@ class Archive:
     path: Path
     metas: dict[str, dict[str, Any]]  # {step: its record}
     parts: dict[str, Part] = field(repr=False, compare=False)  # by name of the frame
-    texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)  # (offset, length) of the texts of a column
+    texts: dict[str, tuple[int, int]] = field(repr=False, compare=False)  # {column: (offset, length) of its texts}
     _frames: dict[str, "dict[str, pd.DataFrame]"] = field(default_factory=dict, repr=False, compare=False)
     _texts: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 

@@ -117,7 +117,7 @@ class ShareRecord(Struct, frozen=True):
     """One of the generators that shared a load, and its host."""
 
     host: str
-    folder: str = ""  # its times are by the clock of the server's host
+    folder: str = ""  # of its files, in which times are by the clock of the server's host
     generator: GeneratorRecord = GeneratorRecord()
     offered_rps: float | None = None
     completed: int = 0

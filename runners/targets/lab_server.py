@@ -202,7 +202,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, in subfolders of the folders in `spec`; if one does not start, stop all."""
+    """Start a node on each port, in subfolders of the folders in `spec`; return the cluster. If one fails, stop all."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
     secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests

@@ -317,7 +317,7 @@ def truepace_tool(path: Path) -> tools.Tool:
 def prepare(
     generator: str, say: Say, force: bool = False, own_servers: bool = True, profiled: bool = False
 ) -> Workshop:
-    """Find and build the tools. Raises ToolError if a JDK or generator that the run needs is absent.
+    """Return the tools of a run, built if need be. Raises ToolError if a JDK or generator that the run needs is absent.
 
     `own_servers`: the run needs the lab's servers, and so a JDK. Without them, it needs a JDK only if the crate's
     server that does nothing is absent. `profiled`: prepare the profiler for a target's JVM too, if there is a JDK.

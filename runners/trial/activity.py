@@ -174,7 +174,7 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
 
 
 class Activity:
-    """A context manager that samples activity into the file `path`, or nothing if the kernel lacks the counters."""
+    """A context manager that samples what machine and server do into the file `path`, if the kernel counts it."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
@@ -289,7 +289,6 @@ class Activity:
         out.write(json.dumps(sample) + "\n")
 
     def _stalled_us(self, resource: str) -> int | None:
-        """Return for how long (us) tasks have waited for `resource` (io or memory); None if that is not counted."""
         some = (self._text_of(f"/proc/pressure/{resource}") or "").partition("\n")[0]
         total = some.rpartition("total=")[2]
         return int(total) if total.isdecimal() else None
