@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of at most KEPT_FIGURES figures to archive. Figures of all quantities are left out first."""
+    """Return at most KEPT_FIGURES anchors of figures to archive. Figures with all quantities are the first to go."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]

@@ -144,7 +144,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table with its caption, unless the table's head begins alike. `place` is as in `table`."""
+    """Return a Markdown table, with its caption unless that begins with the first head. `place` is as in `table`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

@@ -94,7 +94,7 @@ class HostNetwork:
     host: str
     round_trip_us: float | None  # the median round trip to the servers
     repeated_share: float | None  # the share of TCP segments that were sent again
-    off_us: float | None  # by how much its clock was set, or its load began off the agreed instant
+    off_us: float | None  # by how much its clock was corrected, or its load missed the agreed start
     stalled_share: float | None  # the share of time in which its cores stalled
 
     @property
