@@ -218,9 +218,9 @@ class Past:
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Return the Past of all runs below the folders `roots` (a,b,c). Raises LabError for a bad parameter.
+        """Return the Past of all runs below the folders in `roots`. Raises LabError for a bad parameter.
 
-        `roots` and other parameters are keyword arguments, or are taken from `names` (in a notebook `globals()`).
+        `roots` (paths with commas) and other parameters are keywords, or come from `names` (in a notebook `globals()`).
         """
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)

@@ -67,7 +67,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name the figures that `texts` describes (see JsonSummary). If its first term is missing, it is None.
+    """Return by name the figures that `texts` describes (see JsonSummary). A figure without its first term is None.
 
     `unit` takes a figure's name, and returns the scale of its terms for which `texts` has no scale.
     """

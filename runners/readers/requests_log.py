@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Cut time into equal blocks; return the block (from 0) of every start in `at_s`, and how many (0 if too short)."""
+    """Return (the time block, from 0, of every start in `at_s`; the number of equal blocks, 0 for a short log)."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:

@@ -94,7 +94,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` data frame of `event`, from collapsed stacks; ReadError if a line is bad, except the last."""
+    """Return `event`'s `stacks` data frame from collapsed stacks. Raises ReadError for a bad line before the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):

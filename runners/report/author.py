@@ -33,7 +33,7 @@ def _reports(results: Results) -> list[str]:
 
 
 def original(results: Results) -> str:
-    """Return sentences on the report that a run reproduces: title, path, author's machine; an empty text without it."""
+    """Return sentences on the report that a run reproduces (title, path, author's machine); empty without a title."""
     report = next(iter(_reports(results)), "")
     entry, _ = index_entry(ROOT / report)
     machine = f"Its author's machine: {entry.machine}."

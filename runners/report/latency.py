@@ -200,7 +200,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latencies over time, with COLUMNS: a row per slice of time of `grid`, or without it per second."""
+    """Return latencies over time, with COLUMNS: a row per time slice of `grid`, or without `grid` per second."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -398,7 +398,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the spectra of loads and of a published output, with the floor that is nearest to the first load."""
+    """Draw the spectra of loads, of a published output, and of the server that does nothing under the nearest load."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]

@@ -212,7 +212,7 @@ def main_evidence(answer: Answer) -> object | None:
 
 
 def evidence_of(answer: Answer) -> str:
-    """Return an answer's evidence in one line, but only `main_evidence` if `evidence_table` has all; may be empty."""
+    """Return an answer's evidence in one line: all of it, or only `main_evidence` if it has an `evidence_table`."""
     pieces = answer.evidence if evidence_table(answer) is None else [main_evidence(answer)]
     return "; ".join(filter(None, map(words_of, pieces)))
 

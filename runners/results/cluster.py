@@ -190,7 +190,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread keys over nodes? No if one node owns more than half; None without a cluster."""
+    """Answer: did Objects.hash spread keys over nodes? No if a node owns more than half; None without a cluster."""
     loads = clusters(results.run)
     if not loads:
         return None

@@ -208,7 +208,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return ({part of the objective, such as p99: rate steps near the knee that missed it}, such steps in all)."""
+    """Return ({part of the objective: how many rate steps near the knee missed it}, how many missed any part)."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0

@@ -195,7 +195,7 @@ LIMIT_US = Objective().latencies[0][1]  # of the p99 of a rate that a published 
 
 
 def sustained(part: str) -> tuple[float, float]:
-    """Return (highest rate at which all p99s of report 5's outputs named `part` are within LIMIT_US, the longest)."""
+    """Return (highest rate at which all p99s of report 5's outputs named `part` are within LIMIT_US, longest p99)."""
     by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
     longest = {rps: max(one.report.latencies.at(0.99) or math.inf for _, one in of) for rps, of in by_rate.items()}
     return max(((rps, us) for rps, us in longest.items() if us <= LIMIT_US), default=(math.nan, math.nan))
