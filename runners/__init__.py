@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent if CHECKOUT else Path.cwd()
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return a dict with a run's blocks by name. A block is a group of measurements, as figures and pandas frames.
+    """Return a run's blocks by name. A block is a group of measurements, with their figures and pandas frames.
 
     `run` is the folder of a run or of a reference result (`data/reference/01`), or a run's name as `lab runs` prints
     it. Raises StoreError, which names `run`, if there is no such run.

@@ -35,7 +35,7 @@ LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
 
 def navigation(entries: Iterable[Any]) -> Iterator[Any]:
-    """Yield the navigation in mkdocs.yml with the sorted paths of all matching files in place of a glob pattern.
+    """Yield the navigation in mkdocs.yml, every glob pattern in it replaced by the sorted paths of the matching files.
 
     An entry is a path, a glob pattern, or a dict from the name of a section to its list of entries.
     """
@@ -79,7 +79,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return the Markdown `text` of the page at `page`. Links to files that are not in `known` become text and path."""
+    """Return the Markdown `text` of the page at `page`. Links to paths that are not in `known` become plain text."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
@@ -108,7 +108,7 @@ def experiments() -> Iterator[str]:
 
 
 def keys(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    """Yield the Markdown of a page on a YAML file's keys. `lab schema` prints `schema` for `name`, such as target."""
+    """Yield the Markdown of a page on a YAML file's keys, from the `schema` that `lab schema NAME` prints."""
     yield f"# {schema['title']}\n\nIts keys; `lab schema {name}` prints the schema."
     for title, part in schema["$defs"].items():
         yield f"\n## {title}\n\n{part.get('description', '')}\n"

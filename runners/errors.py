@@ -27,7 +27,7 @@ class Exit(IntEnum):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The error that the user interrupted a run. `folder` is the run's folder, from which the run can be resumed."""
+    """Raised when the user interrupts a run. `folder` is the run's folder, from which the run can be resumed."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))

@@ -166,7 +166,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
     """Return the fields of JobOutcome that describe a run's trials.
 
-    `kept` names the trials of an earlier attempt by (name, start in Unix us). `loaded_s` leaves out their time.
+    `kept` has the trials of an earlier attempt, as (name, start in Unix us). The field `loaded_s` omits their time.
     """
     records = [read_record(step) for step in run.steps()]
     loaded_us = sum(

@@ -126,7 +126,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return a table of the experiment's blocks: their names, titles, planned minutes and keys of questions."""
+        """Return a table of the experiment's blocks: their names, titles, planned minutes and questions (by key)."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
@@ -218,9 +218,9 @@ class Past:
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Read every run below the folders in the parameter `roots`. Raises LabError for a bad parameter.
+        """Return the Past of all runs below the folders in `roots`. Raises LabError for a bad parameter.
 
-        Parameters are keyword arguments, or are taken from `names` (in a notebook `globals()`).
+        `roots` (paths with commas) and other parameters are keywords, or come from `names` (in a notebook `globals()`).
         """
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
@@ -247,7 +247,7 @@ class Past:
         return self._history.views()
 
     def runs(self) -> pd.DataFrame:
-        """Return a row for each of the latest 30 runs, newest first."""
+        """Return the latest 30 runs as rows, newest first."""
         columns = ["run", "experiment", "size", "status", "started", "machine_class", "git_commit"]
         return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 

@@ -198,12 +198,12 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The figures of one Measured. A notebook shows the figure on the last line of a cell."""
+    """The figures of one Measured. A notebook shows the figure that a cell's last line returns."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of all loads here and in the block `with_`, and of a server that does nothing."""
+        """Draw latency by percentile of the loads in this block and in `with_`, and of a server that does nothing."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)

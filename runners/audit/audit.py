@@ -21,8 +21,8 @@ RULES: dict[str, Rule] = {code: _BY_CODE[code] for code in TABLE}
 def chosen(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
     """Return the rules that `select` names (without it: all), less the rules that `ignore` names.
 
-    A text may name several rules by commas: `TIM001,RAT`. `RAT` stands for all rules whose code begins so. Raises
-    PlanError if no code begins with a name.
+    A text names rules by codes, with commas: `TIM001,RAT`. `RAT` stands for all rules whose codes begin with RAT.
+    Raises PlanError if a text names no rule.
     """
     wanted, unwanted = _codes(select) or set(RULES), _codes(ignore)
     return tuple(rule for code, rule in RULES.items() if code in wanted - unwanted)
@@ -96,7 +96,7 @@ class Audit:
 
     @property
     def digests(self) -> tuple[Digest, ...]:
-        """The digests of every file: one for a theme with errors or warnings, of the MOST_LINES gravest themes only."""
+        """The digests of every file, one per theme with errors or warnings: at most MOST_LINES a file, the gravest."""
         by_file: dict[Path, dict[str, list[Remark]]] = {}
         for remark in self.remarks:
             if remark.severity != Severity.NOTE:
@@ -167,7 +167,7 @@ def audit(files: Iterable[FileOutputs], rules: Iterable[Rule] = tuple(RULES.valu
 
 
 def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
-    """Yield excerpts: outputs without a number of requests that have only percentiles of another file's output."""
+    """Yield the outputs that only repeat percentiles of an output in another file, and count no requests."""
     whole: defaultdict[tuple[float, float], list[Output]] = defaultdict(list)
     for output in outputs:
         for row in output.report.latencies.rows if output.report.requests is not None else ():

@@ -120,7 +120,7 @@ def left_out(output: Output) -> int | None:
 
 
 def has_queue(output: Output) -> bool:
-    """Return whether a queue grew during the run: the longest wait is then at least half of the shortfall, `lost_s`."""
+    """Return whether a queue of requests grew during the run, as the longest wait shows: at least half of `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
     if largest is None or not is_open_loop(output):
         return False
@@ -152,7 +152,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return (number of samples in the percentiles or None if unknown, True if it was counted, False if estimated)."""
+    """Return (the number of samples that the percentiles are of, or None if unknown; whether it was counted)."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True
@@ -167,7 +167,7 @@ def samples(output: Output) -> tuple[int | None, bool]:
 
 
 def dead_connections(output: Output) -> int:
-    """Estimate the number of connections without any response. wrk2 counts each such connection every 2 s."""
+    """Estimate the number of connections without any response. Every 2 s, wrk2 counts all of them as time-outs."""
     errors, duration = output.report.socket_errors, finite(output.duration_s)
     if errors is None or not errors.timeout or output.tool == WRK:
         return 0

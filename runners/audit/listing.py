@@ -28,7 +28,7 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 
 
 def as_text(audit: Audit) -> str:
-    """Return an audit as text: findings by document and theme, what is unknown or unread, rules, and the summary."""
+    """Return an audit as text: findings by document and theme, facts not stated, unread parts, rules, summary."""
     unknown = words.listed(UNKNOWN)
     lines = [
         *_short_lines(audit),

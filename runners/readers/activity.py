@@ -23,7 +23,7 @@ from runners.readers.run import frame
 
 
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `activity` data frame from a file of JSON lines, with times in seconds since `start_unix_us`.
+    """Return the `activity` data frame (what CPUs and disk did), from JSON lines; times count from `start_unix_us`.
 
     With `elapsed_s`, only rows within so many seconds are returned. Raises ReadError for a broken line except the last.
     """
@@ -156,7 +156,7 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` data frame: a row for each pair of consecutive samples, at the time of the second one.
+    """Return the `telemetry` data frame (CPU and memory), a row for every two consecutive samples, timed by the second.
 
     Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows within so many seconds are returned. A last
     line that was cut short is left out. Raises ReadError for any other broken line.
@@ -193,7 +193,7 @@ class StallLog:
     late_ns: npt.NDArray[np.int64]  # by how much each wake-up was late
 
     def frame(self, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-        """Return the `stalls` data frame; parameters as for `read_activity`. A clock's drift is taken as steady."""
+        """Return the `stalls` data frame, a row for each late wake-up. Parameters are as for `read_activity`."""
         (begin_ns, begin_unix_ns), (end_ns, end_unix_ns) = self.moments
         drift = ((end_unix_ns - begin_unix_ns) - (end_ns - begin_ns)) / max(1, end_ns - begin_ns)
         since_ns = self.woke_ns - self.late_ns - begin_ns

@@ -1,4 +1,4 @@
-"""Variance of a statistic of dependent samples, estimated by batch means over time; scipy has no such estimate.
+"""Variance of a statistic of dependent samples, by the means of batches (stretches of time); scipy has none.
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
@@ -27,7 +27,7 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return a variance's factor that makes a normal 95 % interval as wide as Student's t. `degrees`: of freedom."""
+    """Return the factor for a variance that makes a normal 95 % interval as wide as Student's with these `degrees`."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 

@@ -65,7 +65,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1): from `rows`, else the next row of `spectrum`, else None."""
+        """Return the latency (us) at a percentile (0..1): in `rows`, else in the next row of `spectrum`; else None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -86,7 +86,7 @@ class SocketErrors:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleReport:
-    """One output of a load tool."""
+    """The figures of one output of a load tool."""
 
     tool: str | None = None
     command: CommandLine | None = None
@@ -107,7 +107,7 @@ class ConsoleReport:
     odd_length: int | None = None  # responses whose length differs from that of the first
     requests_per_s: float | None = None
     operation: str = ""  # the measured operation, if the tool reports several
-    column: int = 0  # the output's place, from 0, in a table or file of several outputs
+    column: int = 0  # the output's position, from 0, in a table or file of several outputs
     columns: int = 1  # the number of outputs in that table or file
     closed_loop: bool | None = None  # None if the tool does not say
     interrupted: bool = False

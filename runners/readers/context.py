@@ -1,4 +1,4 @@
-"""What surrounds an output in a document: headings, and the offered rate that a line above or the file's name states.
+"""The text around a load tool's output: headings, and the offered rate that a line above or the file's name states.
 
 Rates are recognised by numbers and units, in any language. Command lines are searched first, the file's name last.
 """
@@ -146,7 +146,6 @@ def _stated(above: Sequence[Line], columns: int, duration_s: float | None) -> St
 
 
 def _of_unit(text: str) -> list[tuple[str, str]]:
-    """Return pairs of the numbers next to a unit of rate in a text: the list of numbers; the list with its unit."""
     lists = []
     for unit in _UNIT_WORD.finditer(text):
         start = max(0, unit.start() - LONGEST_LIST)

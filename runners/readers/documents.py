@@ -145,7 +145,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """Yield `path` if it is a file, else the files below it that may contain outputs, sorted; hidden ones are skipped.
+    """Yield `path` if it is a file, else the files below it that may hold load tools' outputs, sorted; none is hidden.
 
     If `instead` returns files for a folder, these are yielded and the folder is not searched.
     """

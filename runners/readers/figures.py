@@ -32,14 +32,14 @@ def count(value: object) -> int | None:
 
 
 def at(content: object, path: str) -> Any:
-    """Return the value at a path of names separated by `/`; None if there is no value."""
+    """Return the value in JSON at a path of names separated by `/`; None if there is no value."""
     for name in path.split("/") if path else ():
         content = content.get(name) if isinstance(content, Mapping) else None
     return content
 
 
 def part(content: object, path: str) -> Json:
-    """Return the object at a path of names separated by `/`; empty if there is none."""
+    """Return the object in JSON at a path of names separated by `/`; empty if there is none."""
     value = at(content, path)
     return value if isinstance(value, Mapping) else {}
 

@@ -50,7 +50,7 @@ INTERVAL_LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One line of a log: the samples of one kind of latency within one stretch of time."""
+    """One line of a log: the samples of one kind of latency in the `duration_s` seconds from `t_s` on."""
 
     kind: str  # response, service or censored; with several targets `@` and the target's name follow
     t_s: float
@@ -123,7 +123,7 @@ class HdrLog:
         return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
-        """Return the `slices` data frame: numbers of responses by tenth of a second and coarse bin of response time.
+        """Return the `slices` data frame: number of responses by tenth of a second and coarse bin of response time.
 
         It is empty if intervals are longer than a tenth. A tenth without a response is a row with a count of 0. The
         last tenth also counts responses that came later.
@@ -139,7 +139,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: requests by second and response time, or by wait if they are censored."""
+        """Return the `histograms` data frame: requests by second and response time; censored ones by time waited."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")

@@ -58,7 +58,7 @@ class History:
             raise PlanError("the query", str(error).strip(), f"the views are {known}; DESCRIBE one") from error
 
     def views(self) -> list[str]:
-        """Return the names of the views."""
+        """Return the names of the SQL views that `query` can use, sorted."""
         return sorted({*self._made(), *(FRAMES if self.steps else ())})
 
     def _made(self) -> list[str]:
@@ -72,7 +72,7 @@ def open_history(roots: Sequence[Path] = (RUNS, REFERENCE)) -> History:
 
 
 def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> History:
-    """Return the history of run folders. Runs named in `seen` are left out; other runs' names are added to `seen`."""
+    """Return the history of run folders. Runs named in `seen` are left out; the names of the others are added to it."""
     unreadable: list[str] = []
     run_rows: list[dict[str, Any]] = []
     step_folders: list[tuple[str, StepFolder]] = []
@@ -133,7 +133,7 @@ def _sentinel_of(manifest: Mapping[str, Any]) -> tuple[str, bool, str]:
 
 
 def machine_class(facts: dict[str, Any]) -> str:
-    """Return a machine's class by its facts: `EPYC, 4 cores, 16 GiB, virtual`. Figures are compared only within one."""
+    """Return a machine's class by its facts: `EPYC, 4 cores, 16 GiB, virtual`. Compare figures only within a class."""
     gib = float(facts.get("memory_bytes") or 0) / 2**30
     size = f"{facts.get('cores') or '?'} cores, {gib:.0f} GiB{', virtual' if facts.get('virtualised') else ''}"
     return f"{facts.get('cpu_model') or 'unknown processor'}, {size}"

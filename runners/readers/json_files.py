@@ -67,9 +67,9 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return, by name, the figures that `texts` describes (see JsonSummary); None for one whose first term is missing.
+    """Return by name the figures that `texts` describes (see JsonSummary). A figure without its first term is None.
 
-    `unit` takes a figure's name. It returns the scale of the terms for which `texts` has no scale.
+    `unit` takes a figure's name, and returns the scale of its terms for which `texts` has no scale.
     """
     figures = {}
     for name, _, terms in (figure.partition("=") for figure in texts.split()):

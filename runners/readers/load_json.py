@@ -122,7 +122,7 @@ class LoadReport:
         return frame("percentiles", rows)
 
     def lateness_frame(self) -> pd.DataFrame:
-        """Return the `lateness` data frame: the largest send delay by tenths of a second. A closed loop has none."""
+        """Return the `lateness` data frame: the largest send delay per tenth of a second; no rows for a closed loop."""
         rows = (
             {"t_s": interval["t_s"] + tenth / len(lags), "lag_max_us": lag_us}
             for interval in self.document.get("intervals") or ()

@@ -1,4 +1,4 @@
-"""One output of a load tool, its place, and the facts on it that an index or a step's record gives."""
+"""One output of a load tool, its line in a file, and the facts on it that an index or a step's record gives."""
 
 import shlex
 import tomllib
@@ -24,11 +24,11 @@ AUDITED_KINDS = ("load", "floor")  # nobody quotes a latency from a fill or a pr
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What is known of a file of outputs, from its step's record or from index.toml, which explains the fields."""
+    """Facts on a file of load tools' outputs, from a step's record or from index.toml, which explains the fields."""
 
     report: str = ""  # the name of the report that published it
     command: str = ""
-    call: str = ""  # of a script: seconds, then rate
+    call: str = ""  # how the script was called: seconds, then rate
     tool: str | None = None
     threads: int | None = None
     connections: int | None = None
@@ -61,12 +61,12 @@ class Output:
 
     @property
     def place(self) -> str:
-        """The place as editors read it: `file:line`, or `file:cell 3:line` in a notebook."""
+        """File and line as editors read them: `file:line`, or `file:cell 3:line` in a notebook."""
         return f"{self.path}:{f'cell {self.cell}:' if self.cell is not None else ''}{self.line}"
 
     @property
     def label(self) -> str:
-        """The operation's name, else the place in a table or file of several outputs (`column 2 of 3`), else empty."""
+        """The operation's name, else the position in a table or file of several outputs (`column 2 of 3`), or empty."""
         return self.report.operation or (
             f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
         )
@@ -139,7 +139,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return the facts on a file of outputs (empty if none are known), and a Problem if they could not be read."""
+    """Return (what is known of a file of load tools' outputs, perhaps nothing; a Problem if that can't be read)."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):

@@ -1,4 +1,4 @@
-"""All outputs of load tools in a file, each with the command and the offered rate that the text above it gives."""
+"""All outputs of load tools in a file, with the commands and the offered rates that the texts above them give."""
 
 import math
 import re
@@ -30,7 +30,7 @@ Placed = tuple[int, ConsoleReport]  # the index of an output's first line in the
 
 
 def find_outputs(path: Path) -> FileOutputs:
-    """Return every output in a file. Never raises; parts that can't be read are among the problems."""
+    """Return a file's outputs of load tools. Never raises; parts that can't be read are among the problems."""
     step = console_step(path)  # the console of an archived step has a path as if the step had a folder
     text = step.console_text() or "" if step and step.archived else None
     file = outputs_of(read_document(path) if text is None else Document(text, path))
@@ -40,13 +40,13 @@ def find_outputs(path: Path) -> FileOutputs:
 
 
 def find_in(path: Path) -> Iterator[FileOutputs]:
-    """Yield the outputs of each file: `path` itself, the files of a folder, or the loads of a run folder."""
+    """Yield the load tools' outputs, file by file: of `path`, or of a folder's files, or of a run folder's loads."""
     for file in files_in(path, consoles):
         yield find_outputs(file)
 
 
 def outputs_of(document: Document) -> FileOutputs:
-    """Return every output of a document; parts that can't be read are among the problems."""
+    """Return a document's outputs of load tools; parts that can't be read are among the problems."""
     content = read_tool_file(document)
     if isinstance(content, Problem):
         return FileOutputs(document.path, (), (*document.problems, content))

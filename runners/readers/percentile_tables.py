@@ -33,9 +33,10 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Return the outputs in percentile tables, the lines without the text of tables, and problems with tables.
+    """Split percentile tables from the other lines. Return three lists: columns, lines, problems with tables.
 
-    Each column of a table is an output with only percentiles, paired with the index of its table's first line.
+    A column is a pair: the index of its table's first line, and a report that has only percentiles. In the second list
+    the lines of tables have no text.
     """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []
@@ -65,7 +66,7 @@ def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list
 
 
 def _rows(lines: Sequence[Line], start: int) -> list[_Row]:
-    """Return the rows of the table that begins at line `start`, while levels ascend; empty if none begins there."""
+    """Return the rows of the table that begins at line `start`, while percentiles rise; [] if none begins there."""
     rows: list[_Row] = []
     for position in range(start, len(lines)):
         text = lines[position].text

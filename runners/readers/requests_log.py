@@ -1,6 +1,6 @@
-"""Reader of the generator's log of requests (`--requests-log`), and the figures of each step of a rate sweep.
+"""Reader of the generator's log of HTTP requests (`--requests-log`), and the figures of each step of a rate sweep.
 
-Format: `runners/loadgen/docs/requests.md`. A log that was cut short is read up to its last whole block.
+Format: `runners/loadgen/docs/requests.md`. Requests are written in blocks; a last block that was cut short is omitted.
 """
 
 import json
@@ -34,11 +34,11 @@ _REMEDY = "run the step again"
 
 @dataclass(frozen=True, slots=True)
 class RequestsLog:
-    """A log of requests, without a last block that was cut short.
+    """The requests in a generator's log.
 
     `frame` has a row per request, sorted by intended start. Its column `t_s` is the intended start within the recorded
-    window, `lag_us` the send delay. `predecessor` is the target of the slot before; it is missing if targets are loaded
-    in slices of time.
+    window, `lag_us` the send delay. `predecessor` is the target of the request before; it is missing if the targets are
+    not loaded request by request, but in slices of time.
     """
 
     frame: pd.DataFrame
@@ -46,7 +46,7 @@ class RequestsLog:
 
 
 def read_requests_log(path: Path) -> RequestsLog:
-    """Return a log. Raises ReadError for any other file, for an unknown block, and for a target without a name."""
+    """Return the log in a file. Raises ReadError for any other file, an unknown block, or a target without a name."""
     description, rows = _blocks(path)
     targets = tuple(str(name) for name in description["targets"])
     if len(rows) and int(rows["target"].max()) >= len(targets):
@@ -122,7 +122,7 @@ def successions(requests: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_blocks(at_s: Any) -> tuple[Any, int]:
-    """Return the block of time (from 0) of each start in `at_s`, and the number of blocks: none for a short log."""
+    """Return (the time block, from 0, of every start in `at_s`; the number of equal blocks, 0 for a short log)."""
     length_s = float(at_s.max() - at_s.min()) if len(at_s) else 0.0
     count = min(BLOCKS, int(length_s / LEAST_BLOCK_S))
     if not count:
@@ -161,8 +161,8 @@ _REFUSED = 400  # the lowest HTTP status that counts as an error
 def rate_steps_frame(requests: pd.DataFrame, stalls: pd.DataFrame, sweep: Sweep) -> pd.DataFrame:
     """Return the `rate_steps` data frame: a row for each rate of a sweep, which changes its rate on a running server.
 
-    `requests` is that of RequestsLog, `stalls` that of the stall witness. The rests between rates are left out. A
-    request without a response has an infinite response time.
+    `requests` is the frame of RequestsLog, `stalls` that of StallLog. The pauses between rates are left out. A request
+    without a response has an infinite response time.
     """
     requests = requests.sort_values("t_s", kind="stable")
     at_s = requests["t_s"].to_numpy(float)
@@ -210,7 +210,7 @@ def least_of(column: str) -> str:
 def least_response_us(requests: pd.DataFrame) -> Any:
     """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
-    `requests` is that of RequestsLog. If a server serves requests in order, a late send also delays the requests after
+    `requests`: RequestsLog's frame. If a server serves requests in order, a late send also delays the requests after
     it. The delay is at most the longest lateness so far in the busy period, a time in which the server is never idle.
     It is subtracted (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the
     Cambridge Philosophical Society 48). A request without a response counts with the time that it had waited.

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @lru_cache(maxsize=1_024)  # scipy takes a tenth of a millisecond for each side
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
-    """Return the 1-based ranks, of `count`, that bound the true percentile (0..1); None on a side with too few samples.
+    """Return the 1-based ranks, of `count` samples, that bound the true percentile (0..1); None if there are too few.
 
     The number of samples below the true percentile has a binomial distribution (H. A. David and H. N. Nagaraja, *Order
     Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` has the same bounds, but takes an array of all samples.

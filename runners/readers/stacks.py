@@ -77,7 +77,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 @cache
 def classifier() -> Classifier:
-    """Return a classifier with the lab's own rules (categories.toml)."""
+    """Return the classifier of stacks by the lab's own rules (categories.toml)."""
     rules = (
         Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
         for entry in tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
@@ -86,7 +86,7 @@ def classifier() -> Classifier:
 
 
 def classifier_of(server: ServerRecord) -> Classifier:
-    """Return a classifier that tries the rules in a server's description (`categories`) before the lab's own rules."""
+    """Return a classifier of stacks that tries the rules in a server's description before the lab's own rules."""
     if not server.categories:
         return classifier()
     own = (Rule(name, _any_of(patterns)) for name, patterns in server.categories.items())
@@ -94,7 +94,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` data frame of collapsed stacks of `event`. Raises ReadError if a line but the last is bad."""
+    """Return `event`'s `stacks` data frame from collapsed stacks. Raises ReadError for a bad line before the last."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -234,7 +234,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The weights of one event's stacks in successive batches of time."""
+    """The weights of one event's stacks in batches, which are equal parts of the recorded window."""
 
     whole: Floats  # of all stacks together, by batch
     by_stack: dict[str, Floats]  # of each stack, by batch
@@ -260,7 +260,7 @@ class Batches:
         return min(self.samples, share * (1 - share) / (variance.value * t_factor(variance.degrees)))
 
     def variance(self, part: Floats) -> float:
-        """Return the variance of a share, at least that of independent samples; `part`: see `effective`."""
+        """Return the variance of a share among `effective(part)` independent samples."""
         share = self._share(part)
         return share * (1 - share) / self.effective(part)
 
@@ -289,7 +289,7 @@ def _batches_of(at_s: Floats) -> tuple[npt.NDArray[np.int64], int]:
 
 
 def in_batches(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return a `samples` data frame summed to a row per event, stack and batch, without rows before the window."""
+    """Return a `samples` data frame's rows from time 0 on, summed: a row per event, stack and batch (see Batches)."""
     kept = samples[samples["t_s"] >= 0]
     parts = []
     for _, rows in kept.groupby("event"):

@@ -65,7 +65,7 @@ class Summary:
     diagnostics: list[str] = field(default_factory=list)
 
     def take(self, match: re.Match[str], within: str | None = None, **figures: object) -> None:
-        """Add a line's figures, and the `figures` that it implies; if `within` is given, only in this section."""
+        """Add the figures in a line, and `figures`, which it implies; with `within`, only in the section so named."""
         if within not in (None, self.figures.get("section")):
             return
         self.figures.update(figures)

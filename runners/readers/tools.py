@@ -74,7 +74,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of needed parts that an output lacks; in a tool's file (`is_file`), fewer parts are needed."""
+    """Return the parts, by name, that an output lacks for an audit; fewer are needed in a tool's file (`is_file`)."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):

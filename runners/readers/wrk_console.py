@@ -75,13 +75,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The command above whose rate is the lowest that allows the achieved rate; without one, the nearest one."""
+        """Of the commands above, the one with the lowest rate that is not below the achieved rate; else the nearest."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output, as this one already has that part (`name`) or a later one."""
+        """Return whether a line begins another output: this one has the line's part (`name`) or a later one already."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":
@@ -224,12 +224,12 @@ def _bare(line: str) -> str:
 
 
 def find_reports(text: str) -> list[ConsoleReport]:
-    """Return every output in a text, in order; an empty list if there is none."""
+    """Return a report for every wrk, wrk2 or truepace output in a text, in order; [] if there is none."""
     return find_in_lines(enumerate(text.splitlines(), start=1))
 
 
 def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
-    """Return every output in numbered lines, in order."""
+    """Return a report for every wrk, wrk2 or truepace output in numbered lines, in order."""
     reports: list[ConsoleReport] = []
     builder: _Builder | None = None
     nothing: tuple[int, tuple[CommandLine, ...]] = (-1, ())
@@ -277,5 +277,5 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
 
 
 def read_console(text: str) -> ConsoleReport:
-    """Return the first output in a text; an empty report if there is none."""
+    """Return the report of a text's first wrk, wrk2 or truepace output; an empty report if there is none."""
     return next(iter(find_reports(text)), ConsoleReport())

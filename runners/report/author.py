@@ -28,13 +28,12 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
 
 
 def _reports(results: Results) -> list[str]:
-    """Return the names of the published reports whose outputs a run reproduces, such as report-1."""
     names = [*results.published, *(name for ladder in results.ladders for name in ladder.published)]
     return sorted({name.partition("/")[0] for name in [*names, *([loops.REPORT] if results.loops else [])]})
 
 
 def original(results: Results) -> str:
-    """Return a sentence on the report that a run reproduces: its title, its place, its author's machine; or nothing."""
+    """Return sentences on the report that a run reproduces (title, path, author's machine); empty without a title."""
     report = next(iter(_reports(results)), "")
     entry, _ = index_entry(ROOT / report)
     machine = f"Its author's machine: {entry.machine}."
@@ -42,7 +41,7 @@ def original(results: Results) -> str:
 
 
 def _measured(results: Results) -> Iterator[str]:
-    """Yield a sentence on all published outputs of the report that a run reproduces: tools, rates and lengths."""
+    """Yield at most one sentence on how a reproduced report was measured: number of runs, tools, rates, durations."""
     outputs = [o for report in _reports(results) for name in published_names(report) for o in published_outputs(name)]
     if outputs:
         columns = zip(*((o.tool, o.offered_rps, o.duration_s) for o in outputs), strict=True)

@@ -42,7 +42,7 @@ def drawn(
     """Draw the changes in `rows` as ratios on a logarithmic axis, one below the other.
 
     Changes within `margin` would not matter; their range is shaded. `note` is the text below the axis. `dots` are
-    ratios of single starts to draw too. `labels` replace the names of the quantities. Unless `judged`, better and
+    ratios of single server starts, drawn too. `labels` replace the names of the quantities. Unless `judged`, better and
     worse have the same colour.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
@@ -91,7 +91,7 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences. It omits CPU time that background threads contradict."""
+    """Return a heading with at most three decided differences, but not CPU time that all threads' CPU contradicts."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]
@@ -114,7 +114,7 @@ def _in_order(comparison: Comparison) -> list[Row]:
 
 
 def picture(comparison: Comparison, whole: bool = True) -> style.Picture:
-    """Draw a comparison with its control: starts as dots, intervals as bars. Unless `whole`, only main quantities."""
+    """Draw a comparison: single server starts as dots, intervals as bars. If not `whole`, only main quantities."""
     ordered = [row for row in _in_order(comparison) if whole or _is_main(comparison, row)]
     first = len(comparison.rows_of(comparison.leading))
     controls = [row for row in comparison.control if row.quantity.name == comparison.leading]
@@ -298,7 +298,7 @@ def lines(comparison: Comparison) -> list[str]:
 
 
 def judged(judgement: Judgement) -> str:
-    """Return a limit with its outcome and the reason, in one line."""
+    """Return a judged limit as one line of text: the limit, its outcome, and the reason."""
     return f"{judgement.limit.text}: {judgement.outcome.value}, {reason(judgement)}"
 
 

@@ -66,7 +66,7 @@ def load_lines(step: Step) -> Iterator[str]:
 
 
 def judged_load(judgement: LoadJudgement) -> str:
-    """Return a limit of a load as a line of text: the outcome, the limit, and the value that decided."""
+    """Return a pass-or-fail limit on a load as a line of text: the outcome, the limit, and the value that decided."""
     limit, value = judgement.limit, judgement.value
     text = facts.written(value) if limit.most_us is not None else value.as_share
     if judgement.outcome == Outcome.INCONCLUSIVE and not words.known(value.value):

@@ -145,9 +145,9 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Take the figure with `anchor`, or the tables of the section with `anchor`, out of `pool`.
+    """Split the figure with `anchor`, or the tables of the section with `anchor`, off `pool`.
 
-    Return what was taken (perhaps nothing) as a section with the anchor `place`, and the rest of `pool`.
+    Return them (or nothing) as a new section whose own anchor is `place`, and a list of the rest of `pool`.
     """
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)

@@ -41,7 +41,7 @@ Bar = tuple[str, float, pd.DataFrame]
 
 
 def percentile(step: Step, run: Run, level: float) -> str:
-    """Return a percentile (0..1) of a step as text, marked if the generator may have made it; a dash if unknown."""
+    """Return a percentile (0..1) of a step as text, marked if the generator may have caused it; a dash if unknown."""
     value = facts.quoted(step, level)
     if value is None:
         return tables.NONE
@@ -58,7 +58,7 @@ def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return a table of the loads at one rate, else of every ladder's highest quotable step; None without either."""
+    """Return a table of the loads at one rate, else of every ladder's step at its highest quotable rate; else None."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -149,8 +149,8 @@ def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
     The cpu and alloc graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the
-    highest; the lock graph is of the first step in `locks` with enough samples. Last: the next treatment with as many
-    rates.
+    highest. The lock graph is of the first step in `locks` with enough samples. If there is room, graphs of a second
+    treatment follow.
     """
     chosen, next_ones = list[FlameGraph](), list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])
@@ -265,7 +265,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar, with the CPU time of `clean` (the same load unprofiled) if given; or None."""
+    """Return a profiled step's bar, with CPU time from `clean`, the same load unprofiled, if given; None if unknown."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -90,7 +90,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
-    """Yield boxes for `node` (at `level`, `left`: see Box) and all below of at least `least_share`, callers first."""
+    """Yield boxes, callers first, of `node` and all below it with at least `least_share`; `level`, `left`: see Box."""
     if node.share > 0 and node.share >= least_share:
         yield Box(node, level, left)
         for child in sorted(node.children.values(), key=lambda child: child.name):
@@ -207,7 +207,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest towers in one line: frame, share, largest category, and its share unless that is the whole."""
+        """The widest branches (`towers`) in a line: frame, share, main category, and its share if it is smaller."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])

@@ -1,4 +1,4 @@
-"""Draw ladders with their knees, and knees side by side; tabulate all ladders, and published rates."""
+"""Draw and tabulate ladders (loads of one server at several rates), their knees, and published rates."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -58,7 +58,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return in words which steps bound a knee, else which closed loop, and a higher rate that was met too shortly."""
+    """Return in words which steps bound a knee, else which closed loop; if neither does, that it is not confirmed."""
     missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
     bounding = {knee.confirmed_by: "objective met", knee.refuted_by: missed}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}

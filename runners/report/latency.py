@@ -200,7 +200,7 @@ Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latencies over time, with COLUMNS: a row for every slice of `grid`, or without a grid for every second."""
+    """Return latencies over time, with COLUMNS: a row per time slice of `grid`, or without `grid` per second."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -367,7 +367,7 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 
 
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
-    """Return a heading with workloads, rate and p99s, or medians if the instrument may have made one of the p99s."""
+    """Return a heading with workloads, rate and p99s, or medians if the generator may have caused one of the p99s."""
     steps = [step for step, _ in loads]
     unresolved = {
         level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
@@ -398,7 +398,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw the spectra of loads and of a published output, with the floor that is nearest to the first load."""
+    """Draw spectra of loads, of a published output, and of a server that does nothing under a load like the first."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
@@ -410,7 +410,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
 
 
 def as_treatments(loads: Sequence[Load]) -> list[Step]:
-    """Return the loads' steps with distinct treatments, because figures name and colour steps by their treatment."""
+    """Return the loads' steps, their treatments renamed to be distinct, since figures name and colour steps by them."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()
     for (step, run), name in zip(loads, distinct_names(loads), strict=True):

@@ -24,7 +24,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield a sentence on verdicts and machine, then the main answers, or without verdicts the ladders' results."""
+    """Yield a sentence on verdicts and machine, then the main answers; without verdicts, the results of ladders."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]

@@ -41,7 +41,7 @@ def render(conclusion: Conclusion, with_html: bool = True) -> None:
 
 
 def drawings(figures: Iterable[Picture]) -> dict[str, str]:
-    """Return each figure as SVG, by its anchor."""
+    """Return the figures as SVG, by their anchors (ids in the report)."""
     return {figure.anchor: style.svg(figure, figure.anchor) for figure in figures}
 
 
@@ -61,7 +61,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return the anchors of at most KEPT_FIGURES figures to archive. Figures of all quantities are left out first."""
+    """Return at most KEPT_FIGURES anchors of figures to archive; figures of all quantities only if there is room."""
     anchors = [figure.anchor for figure in page.figures]
     return frozenset(
         sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]

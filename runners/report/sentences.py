@@ -205,20 +205,20 @@ def _(tail: Explained) -> str:
 
 
 def main_evidence(answer: Answer) -> object | None:
-    """Return what an answer leads with: of its first quantity the first decided difference, else the first piece."""
+    """Return an answer's first decided difference in the quantity of its first piece of evidence; else that piece."""
     first, alike = next(iter(answer.evidence), None), (one for one in answer.evidence if isinstance(one, Difference))
     of = first.row.quantity if isinstance(first, Difference) else None
     return next((piece for piece in alike if piece.row.decided and piece.row.quantity == of), first)
 
 
 def evidence_of(answer: Answer) -> str:
-    """Return the evidence of an answer in one line, of a table's only the main piece; empty without evidence."""
+    """Return an answer's evidence in one line: all of it, or only `main_evidence` if it has an `evidence_table`."""
     pieces = answer.evidence if evidence_table(answer) is None else [main_evidence(answer)]
     return "; ".join(filter(None, map(words_of, pieces)))
 
 
 def evidence_table(answer: Answer) -> Table | None:
-    """Tabulate evidence of more than MOST_PAIRS pairs of values, a treatment or a pair in a row; None for fewer."""
+    """Return a table of evidence, a row per treatment or pair of values; None for at most MOST_PAIRS pairs."""
     differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
     of_measures = (one for one in answer.evidence if isinstance(one, Measure) and one.relation == Relation.AGAINST)
     measures = [(one, one.other) for one in of_measures if one.other is not None]
@@ -247,7 +247,6 @@ def evidence_table(answer: Answer) -> Table | None:
 
 
 def _outcome(difference: Difference, row: Row) -> str:
-    """Return a row's change for a cell: with its interval, whether it is decided, and what contradicts it."""
     if row.refused:
         return "not compared"
     same = ", the same" if row.direction == Direction.SAME else ", not decided"

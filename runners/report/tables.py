@@ -46,7 +46,7 @@ size, seconds, number = _with_dash(words.size), _with_dash(words.seconds), _with
 
 
 class Linked(str):
-    """The text of a cell that links to an anchor of the report."""
+    """The text of a table's cell, with a link to the part of the report that has this anchor (id)."""
 
     anchor: str
 
@@ -144,7 +144,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table with its caption, unless the table's head begins alike. `place` is as in `table`."""
+    """Return a Markdown table, with a caption unless it begins like the first column's head; `place`: see `table`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

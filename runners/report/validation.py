@@ -1,4 +1,4 @@
-"""Build the sections on load generators: floors, wrk2's timer, a frozen server, CPU time, one load by two of them."""
+"""Build the sections on load generators: the latency that they add (floor), wrk2's timer, a frozen server, CPU time."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ DASHES: dict[str, Any] = {"blocking": (0, (4, 2)), "epoll": (0, (1, 1.2))}
 
 
 def instrument_sections(run: Run) -> Iterator[Section]:
-    """Yield the sections on load generators: latency floors, a frozen server, wrk2's timer, and CPU time."""
+    """Yield the sections on load generators: the latency that they add, a frozen server, wrk2's timer, CPU time."""
     measured = instrument.floors(run.steps)
     if instrument.points(measured):
         yield Section.of("floors", floors(measured).at(generators.FLOORS))
@@ -84,7 +84,6 @@ def colour_of(tool: str) -> str:
 
 
 def _lead(measured: Sequence[Floor]) -> tuple[int, float, dict[str, Floor]]:
-    """Return the fewest connections, the highest rate on so many connections, and the floors there by generator."""
     fewest, rate = max(instrument.points(measured), key=lambda point: (-point[0], point[1]))
     return fewest, rate, instrument.at_point(measured, fewest, rate)
 

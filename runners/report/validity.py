@@ -86,7 +86,7 @@ def marks_of(number: int, conclusion: Conclusion) -> list[str]:
 def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
     """Yield sentences that a reader must know before the first number, for example that a run is not complete.
 
-    `has_sections` says that the experiment has sections of its own, so that a run without a load step lacks nothing.
+    With `has_sections` (the experiment's report has sections of its own), a run may be complete without a load step.
     """
     if (status := run.manifest.get("status", "not known")) != "complete":
         yield f"This run is not complete (status: {status}). It holds {tables.count(len(run.steps))} finished steps."
@@ -100,7 +100,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield (step, remark): on a host's network, why a step is not quoted, unreadable files, or an empty profile."""
+    """Yield (step, remark). It is on a host's network, a step not quoted, an unreadable file, or an empty profile."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:

@@ -262,13 +262,13 @@ def answered(asked: Asked, results: Results) -> Answered:
 
 @answering
 def either(results: Results, *answers: Answering) -> Answer | None:
-    """Return the first of several answers that is not None; None if all are None."""
+    """Return the first answer that one of the functions `answers` gives; None if all return None."""
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
 @answering
 def with_more(results: Results, given: Answering, *more: Answering) -> Answer | None:
-    """Answer as `given` does, with the evidence of `more` too, which does not decide."""
+    """Answer with the verdict of `given`, and with the evidence of `given` and of `more`."""
     answer, others = given(results), (part(results) for part in more)
     return answer and replace(answer, evidence=sum((part.evidence for part in others if part), answer.evidence))
 

@@ -241,7 +241,7 @@ def _together(step: Step) -> Judged:
 
 
 def of_comparison(comparison: Comparison) -> Iterator[Check]:
-    """Yield the checks of one block of interleaved trials."""
+    """Yield the checks of one comparison of interleaved trials, in which one load goes to several servers."""
 
     def check(about: str, ok: bool | None, *measures: Measure, consequence: Consequence = Consequence.NOTES) -> Check:
         return Check(about, ok, consequence, comparison.steps if ok is False else (), measures, comparison.name)

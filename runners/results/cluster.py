@@ -150,7 +150,7 @@ def shares(topology: tuple[str, ...], hashing: str, ids: int) -> tuple[float, ..
 
 @lru_cache(maxsize=1)
 def _texts(ids: int) -> tuple[Bytes, ...]:
-    """Return the numbers 0 to `ids` - 1 as rows of ASCII digits. In one array all numbers have as many digits."""
+    """Return the numbers 0 to `ids` - 1 as rows of ASCII digits. Numbers in one array have equally many digits."""
     texts = []
     for digits in range(1, len(str(ids - 1)) + 1):
         powers, end = 10 ** np.arange(digits - 1, -1, -1, dtype=np.int64), min(10**digits, ids)
@@ -190,7 +190,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did the old hash spread keys over nodes? No if one node owns more than half; None without a cluster."""
+    """Answer: did Objects.hash spread keys over nodes? No if a node owns more than half; None without a cluster."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -212,7 +212,7 @@ PASSED_ON = 1 - 1 / NODES
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
     """Answer: does a request cost more CPU time if a node passes it on? None if none of the blocks was measured.
 
-    `blocks` has the HTTP methods of the blocks to decide by, by the block's name. Yes if all blocks say yes.
+    `blocks` maps the names of the blocks that decide to their HTTP methods. Yes if all of them say yes.
     """
     answers = []
     for comparison in results.comparisons:
@@ -233,7 +233,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return for all workloads on NEW (step, share of `event` that passing on takes); [] if any has no such profile."""
+    """Return, by workload, (step on NEW, share of `event` that passing on takes); [] if any of them is not known."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -294,7 +294,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def pool_threads(results: Results) -> Answer | None:
-    """Answer: did the report's changes make a node's pool smaller? Here, by the servers' commands, and as published."""
+    """Answer: has a node's thread pool fewer threads on NEW than on OLD? None if this run's commands do not say it."""
     flags = ((step.subject, flag) for step in results.run.steps for flag in step.record.server.command)
     here = {subject: int(flag.partition("=")[2]) for subject, flag in flags if flag.startswith("--pool-threads=")}
     if not {OLD, NEW} <= here.keys():

@@ -20,7 +20,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: is the generator `tool`'s median above the reference client's at any rate? None without common rounds."""
+    """Answer: is the generator `tool`'s median above the reference client's at any rate? None if no round has both."""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -94,7 +94,7 @@ class HostNetwork:
     host: str
     round_trip_us: float | None  # the median round trip to the servers
     repeated_share: float | None  # the share of TCP segments that were sent again
-    off_us: float | None  # by how much its clock was set, or its load began off the agreed instant
+    off_us: float | None  # by how much its clock was corrected, or its load missed the agreed start
     stalled_share: float | None  # the share of time in which its cores stalled
 
     @property

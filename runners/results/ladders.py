@@ -77,13 +77,13 @@ class Ladder:
 
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
-        """Two sorted lists of rates: where the objective was met and never missed, and where a step missed it."""
+        """(Rates where the objective was met and never missed; rates where a step missed it), both sorted."""
         missed = self._rates(StepOutcome.MISSED)
         return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
-        """The outcomes at rates that no step met as it was read, nor missed for certain; MET: but for stalls."""
+        """{rate: outcome} of rates that are neither met nor missed for certain. MET: met if stalls are left out."""
         met, missed = StepOutcome.MET, StepOutcome.MISSED
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
@@ -115,7 +115,7 @@ class Ladder:
 
     @property
     def server(self) -> str:
-        """The name of the server's setting, as readers see it."""
+        """The server's setting by the name that reports use."""
         return facts.engine_name(self.steps[0].subject)
 
     @property
@@ -164,7 +164,6 @@ def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
 
 
 def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]) -> Curve | None:
-    """Return the curve that `curve_of` takes from a search, with the spread over all servers of the search; or None."""
     own = curve_of(ladder.known) if ladder.known else None
     if own is None or ladder.starts == 1:
         return own
@@ -209,7 +208,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return how many rate steps near the knee missed a part of the objective: by part (such as p99), and in all."""
+    """Return ({part of the objective: how many rate steps near the knee missed it}, how many missed any part)."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0

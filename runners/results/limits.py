@@ -68,7 +68,7 @@ class LoadJudgement:
 def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> tuple[Judgement, ...]:
     """Judge the first treatment of every comparison; return the worst judgement for each limit.
 
-    A failed NO_MORE_ERRORS comes first, unless `limits` has a limit of errors.
+    If NO_MORE_ERRORS fails, its judgement comes first, provided that no limit in `limits` is on errors.
     """
     judged = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))

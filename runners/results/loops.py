@@ -66,7 +66,7 @@ class Loop:
 
     @property
     def absent_by_script(self) -> float:
-        """How many requests, by the script's random numbers, ask for keys that are not stored; NaN if all are."""
+        """How many requests the script's random numbers send to absent keys; NaN if unknown, or if no key is absent."""
         drawn, held = self.step.record.loop.drawn_keys, self.step.record.loop.held_keys
         if not drawn or not held or held >= drawn or math.isnan(self.completed):
             return math.nan
@@ -112,7 +112,7 @@ CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does the flag nodelay raise the rates of all loops that wait without it? None without such loops."""
+    """Answer: does the flag nodelay raise the rates of all loops that else wait for the timer? None without any."""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -128,7 +128,7 @@ def one_flag(results: "Results") -> Answer | None:
 
 
 def executor(results: "Results") -> Answer | None:
-    """Answer: does the cached pool change waiting loops' medians? No if some rise and some fall, else inconclusive."""
+    """Answer: does a cached pool change the medians of loops that wait? No if they rise and fall, else inconclusive."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -181,7 +181,7 @@ def one_write(results: "Results") -> Answer | None:
 
 
 def errors_are_the_scripts(results: "Results") -> Answer | None:
-    """Answer: are the 404s the server's? No if the script asks for as many absent keys, else inconclusive (or None)."""
+    """Answer: does the server cause the 404s? No if the script asks for as many absent keys, else inconclusive."""
     few = [loop for loop in results.loops if math.isfinite(loop.absent_by_script) and loop.name == "get-few"]
     if not few:
         return None

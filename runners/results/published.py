@@ -143,7 +143,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server make a workload's published errors? No if absent keys explain them, else None."""
+    """Answer: did the server cause a workload's published errors? No if absent keys explain them, else None."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -167,7 +167,7 @@ PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
-    """Answer: do a load's GETs read the disk? Yes if, by the bytes read, MANY_READS of them may; None if unknown."""
+    """Answer: do a load's GETs read the disk? Yes if at least MANY_READS pages per GET were read; None if unknown."""
     step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:
@@ -195,7 +195,7 @@ LIMIT_US = Objective().latencies[0][1]  # of the p99 of a rate that a published 
 
 
 def sustained(part: str) -> tuple[float, float]:
-    """Return the highest rate at which report 5's outputs named `part` keep to LIMIT_US, and their longest p99."""
+    """Return (highest rate at which all p99s of report 5's outputs named `part` are within LIMIT_US, longest p99)."""
     by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
     longest = {rps: max(one.report.latencies.at(0.99) or math.inf for _, one in of) for rps, of in by_rate.items()}
     return max(((rps, us) for rps, us in longest.items() if us <= LIMIT_US), default=(math.nan, math.nan))
@@ -203,7 +203,7 @@ def sustained(part: str) -> tuple[float, float]:
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server make the errors of the outputs `names()`? No if all shares are alike, else None."""
+    """Answer: did the server cause the errors in the outputs `names()`? No if their shares are alike, else None."""
     shares = {
         name: output.report.errors / output.report.requests
         for name, output in outputs_named(names())
@@ -221,7 +221,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: are published latencies at the highest rates the server's? No if it missed a rate, else None."""
+    """Answer: do published latencies show the server, not a queue? No if it missed a published rate, else None."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:

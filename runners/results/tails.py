@@ -62,7 +62,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 @answering
 def stays_in_memory(results: Results, workload: str, value_bytes: int, memtable_bytes: int) -> Answer | None:
-    """Answer: did a published load of PUT write less than one memtable holds? By its rate and length."""
+    """Answer: did a published load of PUT write less than one memtable holds? None without its rate or length."""
     output = results.published_output(workload)
     if output is None or not output[1].rate_rps or not output[1].duration_s:
         return None

@@ -37,7 +37,7 @@ def _step(states: Words, k: int, q: int, s: int) -> Words:
 
 
 def _first_states() -> Iterator[Words]:
-    """Yield the state of each component of the unseeded generator before the first draw, as a one-element array."""
+    """Yield every component's state in LuaJIT's unseeded random generator before a first draw, as a 1-element array."""
     value = 0.0
     for component in _COMPONENTS:
         value = value * 3.14159265358979323846 + 2.7182818284590452354
@@ -81,12 +81,12 @@ def _sequence(size: int) -> Draws:
 
 
 def fractions(count: int) -> Draws:
-    """Return the results of the first `count` calls of `math.random()`, in [0, 1)."""
+    """Return what the first `count` calls of Lua's `math.random()` give in a script that sets no seed, in [0, 1)."""
     return _sequence(next((size for size in _SIZES if size >= count), count))[:count]
 
 
 def integers(count: int, high: int, low: int = 1) -> npt.NDArray[np.int64]:
-    """Return the results of the first `count` calls of `math.random(low, high)`."""
+    """Return what the first `count` calls of Lua's `math.random(low, high)` give in a script that sets no seed."""
     return (np.floor(fractions(count) * float(high - low + 1)) + low).astype(np.int64)
 
 
@@ -104,17 +104,17 @@ TWO_DRAW_SHARES = (0.005, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A set of absent keys that explains an output's error count: a read of an absent key is an error."""
+    """A guess of the absent keys that explains an output's errors: every read of an absent key is an error."""
 
     absent: str  # the absent keys, in words
     chance: float  # probability that a draw is an absent key
-    expected: float  # number of errors, and its standard deviation
-    stdev: float
-    accident: float  # probability that a wrong guess of the keys matches by chance
+    expected: float  # the number of errors that follows
+    stdev: float  # its standard deviation
+    accident: float  # probability that a wrong guess explains the real number of errors by chance
 
 
 def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
-    """Yield guesses of absent keys as (words, share of the key range, whether the keys below that share are absent)."""
+    """Yield guesses of absent keys as (words, share of the range, True if the keys up to it are absent, else False)."""
     for keys in ranges or ROUND:
         yield f"key 1 of {words.count(keys)}, which was never written", 1 / keys, True
     for top, keys in sorted({(top, keys) for keys in ranges for top in _POWERS if top < keys}):
@@ -194,7 +194,7 @@ def _ranges_of_script(output: Output) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=1)  # 18 MB
 def _first_written(keys: int) -> npt.NDArray[np.int32]:
-    """Return for every draw which write (from 0) first writes the drawn key. A write draws a key, then a value."""
+    """Return for every number drawn which write (from 0) is the key's first one. A write draws a key, then a value."""
     drawn = (fractions(MOST_DRAWS) * keys).astype(np.int32) + 1
     first = np.full(keys + 1, len(drawn), dtype=np.int32)
     written = drawn[0::2][::-1]
@@ -260,7 +260,6 @@ def _two_draws(group: Group) -> Iterator[Seen]:
 
 
 def _agreeing(ascending: Sequence[Solved]) -> list[list[Solved]]:
-    """Return the outputs in groups that nearly the same number of writes explains."""
     clusters: list[list[Solved]] = []
     for writes, output in ascending:
         if not clusters or writes - clusters[-1][-1][0] > SAME_WRITES * writes:

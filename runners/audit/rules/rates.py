@@ -77,7 +77,7 @@ def _backlog(output: Output) -> Iterator[Seen]:
 
 @rule("RAT006")
 def _never_offered(output: Output) -> Iterator[Seen]:
-    """Yield a finding for a shortfall in which no request waited, so that the missing requests were never sent."""
+    """Yield a finding if requests of the offered rate were never sent: it was not achieved, yet no request waited."""
     offered, achieved, largest = output.offered_rps, figures.achieved_rps(output), figures.largest_us(output)
     errors = output.report.socket_errors
     if figures.never_offered(output) and offered and achieved is not None and largest is not None:
@@ -99,7 +99,7 @@ def _never_offered(output: Output) -> Iterator[Seen]:
 
 @rule("RAT002")
 def _saturation(output: Output) -> Iterator[Seen]:
-    """Yield a finding for latencies that are the length of a queue, which grew during the whole run."""
+    """Yield a finding if latencies only measure a queue of requests, which grew during the whole run."""
     largest = figures.largest_us(output)
     if largest is None or not figures.has_latency(output) or not figures.has_queue(output):
         return
@@ -164,7 +164,7 @@ def _began_with(output: Output) -> float | None:
 
 @rule("RAT009")
 def _collapsed(output: Output) -> Iterator[Seen]:
-    """Yield a finding for a run that nearly had its rate during wrk2's calibration, and at most half of it later."""
+    """Yield a finding if a run nearly achieved its rate during wrk2's calibration, but at most half of it later."""
     offered, unrecorded, after = output.offered_rps, figures.left_out(output), figures.rate_after_warm_up(output)
     if not offered or unrecorded is None or after is None:
         return
