@@ -126,7 +126,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return a table of the experiment's blocks: their names, titles, planned minutes and questions (by key)."""
+        """Return a table of the experiment's blocks: names, titles, planned minutes, and the keys of the questions."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()

@@ -181,7 +181,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs of an output that an earlier file contains too, and that earlier output."""
+    """Yield pairs: an output that an earlier file contains too, and the same output in the earlier file."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

@@ -68,7 +68,7 @@ def opened(output: Output) -> int | None:
 
 
 def opening_s(output: Output) -> float:
-    """Return how long (s) wrk2 takes to open its connections, one per 5 ms and thread; 0 for other tools."""
+    """Return how long (s) wrk2 takes to open its connections, one per 5 ms in every thread; 0 for other tools."""
     return WRK2_OPENS_S * math.ceil((output.connections or 0) / (output.threads or 1)) if output.tool == WRK2 else 0.0
 
 
@@ -152,7 +152,7 @@ def warm_up_s(output: Output) -> float:
 
 
 def samples(output: Output) -> tuple[int | None, bool]:
-    """Return (the number of samples that the percentiles are of, or None if unknown; whether it was counted)."""
+    """Return (number of samples behind the percentiles, None if unknown; whether it was counted, not estimated)."""
     report, counted = output.report, output.report.latencies.count
     if counted is not None:
         return counted, True

@@ -105,7 +105,7 @@ def as_json(audit: Audit) -> str:
 
 
 def _document(group: Group) -> dict[str, Any]:
-    """Return a report for JSON: by operation the highest offered rate that was achieved, and the outputs above it."""
+    """Return a group for JSON: by operation the highest offered rate achieved, and outputs that missed a higher one."""
     highest: dict[str, float] = {}
     known = [
         (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
@@ -134,7 +134,7 @@ def _succeeded(output: Output) -> bool:
 
 
 def highest_rates(audit: Audit) -> dict[str, str]:
-    """Return {document: text}. A text names the highest rate that each operation achieved, and the outputs above it."""
+    """Return texts by document: the highest rate that each operation achieved, and outputs that missed a higher one."""
     texts = {}
     for group in groups(audit.outputs):
         known = _document(group)

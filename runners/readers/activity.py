@@ -25,7 +25,7 @@ from runners.readers.run import frame
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` data frame (what CPUs and disk did), from JSON lines; times count from `start_unix_us`.
 
-    With `elapsed_s`, only rows within so many seconds are returned. Raises ReadError for a broken line except the last.
+    With `elapsed_s`, only rows up to this time are returned. Raises ReadError for a broken line except the last.
     """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
@@ -39,7 +39,7 @@ def _within(table: pd.DataFrame, length_s: "pd.Series[float]", elapsed_s: float 
 
 
 def _samples(path: Path) -> list[dict[str, Any]]:
-    """Return the samples in a file of JSON lines. A broken last line is left out; any other raises ReadError."""
+    """Return the samples in a file of JSON lines, less a broken last line. Any other broken line raises ReadError."""
     samples: list[dict[str, Any]] = []
     lines = text_of(path).splitlines()
     for number, line in enumerate(lines, start=1):
@@ -97,7 +97,7 @@ _BYTES = ("bytes", "bytesWritten", "bytesRead", "size")
 def read_events(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `events` data frame of a flight recording in JSON, with times in seconds since `start_unix_us`.
 
-    With `elapsed_s`, only events within so many seconds are returned. Raises ReadError for any other file.
+    With `elapsed_s`, only events up to this time are returned. Raises ReadError for any other file.
     """
     text = text_of(path)
     try:
@@ -128,7 +128,7 @@ _SAFEPOINT = re.compile(r'^Safepoint "(?P<cause>[^"]+)",.*\bTotal: +(?P<ns>\d+) 
 def read_pauses(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `pauses` data frame: the garbage collections and safepoints in a JVM log.
 
-    Times are in seconds since `start_unix_us`. With `elapsed_s`, only pauses within so many seconds are returned.
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only pauses up to this time are returned.
     Raises ReadError if the log can't be read, or if none of its lines has a wall-clock time stamp.
     """
     lines = text_of(path).splitlines()
@@ -156,10 +156,10 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` data frame (CPU and memory), a row for every two consecutive samples, timed by the second.
+    """Return the `telemetry` data frame (CPU and memory): for every sample but the first, the use since the one before.
 
-    Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows within so many seconds are returned. A last
-    line that was cut short is left out. Raises ReadError for any other broken line.
+    Times are in seconds since `start_unix_us`. With `elapsed_s`, only rows up to this time are returned. A last line
+    that was cut short is left out. Raises ReadError for any other broken line.
     """
     names = ("unix_us", "cores", *_COUNTERS, "server.rss_bytes")
     after = pd.json_normalize(_samples(path)).reindex(columns=list(names)).astype(float)

@@ -65,7 +65,7 @@ class Latencies:
         return self.spectrum[-1].total_count if self.spectrum else None
 
     def at(self, percentile: float) -> float | None:
-        """Return the latency (us) at a percentile (0..1): in `rows`, else in the next row of `spectrum`; else None."""
+        """Return the latency (us) at a percentile (0..1): by `rows`, else by the next level in `spectrum`, or None."""
         for level, value_us in self.rows:
             if math.isclose(level, percentile, abs_tol=1e-9):
                 return value_us
@@ -128,7 +128,7 @@ class ConsoleReport:
 
     @property
     def max_us(self) -> float | None:
-        """The largest latency (us): in the 100 % row, else in the spectrum, else in the table Thread Stats, or None."""
+        """The largest latency (us): in the 100 % row, else in the spectrum, else in the table Thread Stats; or None."""
         highest = self.latencies.at(1.0)
         return self.latency.max if highest is None and self.latency else highest
 

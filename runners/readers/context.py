@@ -72,8 +72,8 @@ def headings(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
 def named(path: Path, achieved_rps: float | None, url: str | None = None) -> Stated | None:
     """Return the offered rate in a file's name (`get18000.txt`, `c500_R22000.txt`, `put-3500rps.txt`), else None.
 
-    `achieved_rps` and `url` are those of the output: the rate must be `plausible`. A number without a unit counts only
-    if it is round, stands alone and is not the port, and if the achieved rate is known.
+    The rate must be `plausible` for the output's `achieved_rps`. A number without a unit counts only if it is round,
+    stands alone and is not the port in the output's `url`, and if the achieved rate is known.
     """
     marked = [match["flag"] or match["unit"] for match in _IN_A_NAME.finditer(path.stem)]
     if thousands := _THOUSANDS_IN_A_NAME.fullmatch(path.stem):

@@ -121,7 +121,7 @@ def _notebook(text: str) -> tuple[list[Line], list[Problem]]:
 
 
 def _texts(cell: dict[str, Any]) -> Iterator[str]:
-    """Yield the text of a notebook's cell, then that of its outputs; HTML only if an output has no plain text."""
+    """Yield a notebook cell's text, then its outputs' texts; HTML is used only for outputs without plain text."""
     outputs = cell.get("outputs")
     values = [cell.get("source")]
     for output in outputs if isinstance(outputs, list) else ():
@@ -145,7 +145,7 @@ NOT_REPORTS = ("node_modules", "target", "__pycache__")
 
 
 def files_in(path: Path, instead: Callable[[Path], Iterator[Path] | None] = lambda folder: None) -> Iterator[Path]:
-    """Yield `path` if it is a file, else the files below it that may hold load tools' outputs, sorted; none is hidden.
+    """Yield `path` if it is a file, else, sorted, the files below it that are not hidden and may hold tools' outputs.
 
     If `instead` returns files for a folder, these are yielded and the folder is not searched.
     """

@@ -123,10 +123,10 @@ class HdrLog:
         return frame("intervals", rows)
 
     def slices_frame(self) -> pd.DataFrame:
-        """Return the `slices` data frame: number of responses by tenth of a second and coarse bin of response time.
+        """Return the `slices` data frame: numbers of responses by tenth of a second and bin of response time.
 
-        It is empty if intervals are longer than a tenth. A tenth without a response is a row with a count of 0. The
-        last tenth also counts responses that came later.
+        The bins are coarse. There are no rows if intervals are longer than a tenth. A tenth without a response is a
+        row with a count of 0. The last tenth also counts responses that came later.
         """
         tenths = [interval for interval in self.intervals if interval.kind == UNTAGGED]
         if not tenths or min(interval.duration_s for interval in tenths) > _A_TENTH_S:
@@ -139,7 +139,7 @@ class HdrLog:
         return table.groupby(["t_s", "us"], sort=False, as_index=False).sum().astype(COLUMNS["slices"])
 
     def histograms_frame(self) -> pd.DataFrame:
-        """Return the `histograms` data frame: requests by second and response time; censored ones by time waited."""
+        """Return the `histograms` data frame: requests by second and response time (if censored, by time waited)."""
         parts = [second for second in self.seconds if second.kind in (UNTAGGED, CENSORED) and second.samples.total]
         if not parts or UNTAGGED not in self.kinds:  # several targets have a log of every request
             return frame("histograms")
@@ -188,7 +188,7 @@ def read_hdr_log(path: Path) -> HdrLog:
 
 
 def interval_of(line: str, units_in_us: float = _NS_IN_US) -> Interval | None:
-    """Return the interval in a log's line; None if there is none. `units_in_us`: how many of its units make 1 us."""
+    """Return the interval in a log's line; None if there is none. One us has `units_in_us` of the log's units."""
     if (match := INTERVAL_LINE.match(line)) and (samples := _decode(match["data"], units_in_us)):
         return Interval(match["tag"] or UNTAGGED, float(match["at"]), float(match["length"]), samples)
     return None

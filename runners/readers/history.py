@@ -107,9 +107,8 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 def sentinel_history(folder: RunFolder) -> list[float]:
     """Return the p50 (us) of the sentinels of other runs, in order of their start.
 
-    A sentinel is the small fixed load at the start of a run. The other runs are the latest ones in the same folder and
-    the reference runs, if they are of the same class of machine with a sentinel of the same kind (on the lab's server
-    or not).
+    A sentinel is the small fixed load at the start of a run. The other runs are the latest in the same folder and the
+    reference runs, if the class of machine and the sentinel's kind (on the lab's server or not) are the same.
     """
     here = folder.manifest()
     wanted = (*_sentinel_of(here)[:2], "truepace")
@@ -200,8 +199,7 @@ PARTITIONS = ("experiment", "machine_class")
 def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[str, ...]]:
     """Write the figures of all runs below `roots` to a data set at `output`, in place of an earlier data set there.
 
-    Returns the numbers of runs and of figures, and messages on runs left out. Raises PlanError if `output` is no data
-    set.
+    Return the numbers of runs and figures, and messages on runs left out. Raises PlanError if `output` is no data set.
     """
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")

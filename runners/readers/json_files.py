@@ -54,7 +54,7 @@ def _list(value: object) -> list[Json]:
 def _counts(content: Json, path: str) -> dict[str, int]:
     """Return, by name, the counts at a path of a JSON object; a single number has the name ''.
 
-    A path that ends in `prefix*` stands for the names that begin so; the prefix is removed from them.
+    A path that ends in `prefix*` stands for all names that begin with `prefix`; `prefix` is removed from them.
     """
     folder, _, last = path.rpartition("/")
     if last.endswith("*"):
@@ -67,7 +67,7 @@ def _counts(content: Json, path: str) -> dict[str, int]:
 
 
 def _figures(content: Json, texts: str, unit: Callable[[str], float]) -> dict[str, Any]:
-    """Return by name the figures that `texts` describes (see JsonSummary). A figure without its first term is None.
+    """Return by name the figures that `texts` describes (see JsonSummary): sums of terms; None without the first.
 
     `unit` takes a figure's name, and returns the scale of its terms for which `texts` has no scale.
     """
@@ -113,7 +113,7 @@ def _read(tool: str, summary: JsonSummary, content: Json) -> Iterator[ConsoleRep
 
 
 def _truepace(content: Json) -> Iterator[ConsoleReport]:
-    """Yield the output in truepace's report, with response times, or with service times for a closed loop."""
+    """Yield the output in truepace's report. Its latencies are response times, or for a closed loop service times."""
     closed, latencies = content.get("mode") == "closed", part(content, "latency_us")
     kind = "service" if closed else "response"
     content_of_kind = {

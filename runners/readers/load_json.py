@@ -38,7 +38,7 @@ def read_load_json(path: Path) -> "LoadReport":
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A generator's report. A key that it lacks becomes a missing value in the data frames."""
+    """A generator's report. A key that the report lacks becomes a missing value in the data frames."""
 
     document: dict[str, Any]
 
@@ -78,7 +78,7 @@ class LoadReport:
         return frame("failures", self.document.get("failures") or ())
 
     def targets_frame(self) -> pd.DataFrame:
-        """Return the `targets` data frame, a row for each server that shared the schedule; empty for a lone server."""
+        """Return the `targets` data frame, a row for each server that shared the schedule; empty if just one did."""
         rows = (
             {
                 "target": str(target["name"]),

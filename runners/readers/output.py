@@ -47,7 +47,7 @@ _NO_COMMAND, _NO_ENTRY = CommandLine("", ""), Entry()
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output of a load tool. Its properties add what the command, the index and the text above say of it."""
+    """One output of a load tool. Its properties add facts from the command, the index and the text above the output."""
 
     path: Path
     line: int  # 1-based, in the file or in the notebook's cell
@@ -86,7 +86,7 @@ class Output:
 
     @property
     def offered_rps(self) -> float | None:
-        """The offered rate: from the command line, else the index, else the text above, else the file's name."""
+        """The offered rate: by the command line, else the index, else the text above, else the file's name; or None."""
         rates_rps = self.entry.rates_rps or (self.stated.rates_rps if self.stated else ())
         return self._asked.rate_rps or (rates_rps[self.report.column] if self.report.column < len(rates_rps) else None)
 
@@ -139,7 +139,7 @@ class FileOutputs:
 
 
 def index_entry(path: Path) -> tuple[Entry, Problem | None]:
-    """Return (what is known of a file of load tools' outputs, perhaps nothing; a Problem if that can't be read)."""
+    """Return (facts known on a file of outputs, perhaps none; a Problem if their source can't be read, else None)."""
     if step := console_step(path):
         return _of_step(step)
     for folder, name in ((path.parent, path.stem), (path.parent.parent, f"{path.parent.name}/{path.stem}")):

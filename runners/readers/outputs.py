@@ -105,7 +105,7 @@ def _of_tool_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Outp
 
 
 def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Sequence[str]) -> context.Stated | None:
-    """Return the offered rate by the text above or the file's name; None if the output has a rate or contradicts it."""
+    """Return the rate stated above or in the file's name; None if the output has its own, or contradicts that rate."""
     if report.rate_rps or not is_like_wrk(report.tool):
         return None  # other tools offer no rate, or print it, or change it during the run
     duration_s = report.duration_s or (report.command.duration_s if report.command else None)
@@ -121,7 +121,7 @@ def _stated(path: Path, above: Sequence[Line], report: ConsoleReport, trail: Seq
 
 
 def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None:
-    """Return the output's tool. If unknown, infer wrk or wrk2 from the achieved rate or by Little's law, else None.
+    """Return the output's tool; if unknown, wrk or wrk2 as inferred from the rate or by Little's law, or else None.
 
     In a closed loop all connections are busy, so that connections / mean latency is the rate (J. D. C. Little, 1961). A
     quotient far above the rate shows that connections waited for a schedule, as in wrk2. A quotient far below shows

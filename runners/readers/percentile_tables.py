@@ -33,10 +33,10 @@ class _Row:
 
 
 def tables(lines: Sequence[Line]) -> tuple[list[tuple[int, ConsoleReport]], list[Line], list[Problem]]:
-    """Split percentile tables from the other lines. Return three lists: columns, lines, problems with tables.
+    """Separate percentile tables from other lines. Return lists of tables' columns, all lines, problems with tables.
 
-    A column is a pair: the index of its table's first line, and a report that has only percentiles. In the second list
-    the lines of tables have no text.
+    A table's column of latencies is a pair: the index of the table's first line, and a report of the percentiles alone.
+    In the list of all lines, tables have lines with an empty text, so that indices stay valid.
     """
     columns: list[tuple[int, ConsoleReport]] = []
     problems: list[Problem] = []

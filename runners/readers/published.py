@@ -42,7 +42,7 @@ def columns(report: str, part: str) -> tuple[str, ...]:
 def published(name: str) -> ConsoleReport:
     """Return the only output of a file such as `report-1/put`. If it prints no command, the command is the index's.
 
-    Raises ReadError if there is none or several.
+    Raises ReadError if the file has no output or several outputs.
     """
     outputs = published_outputs(name)
     if len(outputs) != 1:
@@ -57,7 +57,7 @@ def published(name: str) -> ConsoleReport:
 
 
 def with_rates(names: Iterable[str], treatment: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Return (name, offered rate) of outputs with a known rate; `treatment`: only outputs of this server setting."""
+    """Return (name, offered rate) of outputs with a known rate; with `treatment`, only of this server setting's."""
     outputs = ((name, output) for name in names for output in published_outputs(name))
     own = ((name, output) for name, output in outputs if treatment in (None, output.entry.treatment))
     return tuple((name, rps) for name, output in own if (rps := output.offered_rps))

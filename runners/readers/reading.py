@@ -79,7 +79,7 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: no for rate sweeps, preparing loads and profiled loads."""
+    """Return whether an archive keeps a step's histograms: not of rate sweeps, preparing loads and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 
@@ -207,7 +207,7 @@ class _Reader:
         return complete(frames | self._profile(frames.get("samples")))
 
     def _during(self, start_us: int, elapsed_s: float | None) -> dict[str, pd.DataFrame]:
-        """Return the data frames on events during the load: pauses, stalls, requests etc. A step may have none."""
+        """Return the data frames that a step has on what happened in the load: pauses, stalls, requests and more."""
         sources = {
             "events": (self.folder.events, lambda path: read_events(path, start_us, elapsed_s)),
             "activity": (self.folder.activity, lambda path: read_activity(path, start_us, elapsed_s)),
@@ -269,7 +269,7 @@ class _Reader:
         }
 
     def _window(self, load: LoadReport | None, summary: pd.DataFrame) -> tuple[int, float | None]:
-        """Return (start in us since 1970, seconds) of the recorded window; without load.json, of the whole load."""
+        """Return (start in us since 1970, length in s or None) of the recorded window, else of the whole load."""
         if load is not None and load.start_unix_us is not None:
             return load.start_unix_us, load.elapsed_s
         elapsed_s = summary["elapsed_s"].iloc[0] if len(summary) else math.nan

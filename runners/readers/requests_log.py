@@ -36,9 +36,8 @@ _REMEDY = "run the step again"
 class RequestsLog:
     """The requests in a generator's log.
 
-    `frame` has a row per request, sorted by intended start. Its column `t_s` is the intended start within the recorded
-    window, `lag_us` the send delay. `predecessor` is the target of the request before; it is missing if the targets are
-    not loaded request by request, but in slices of time.
+    `frame` has a row per request, sorted by `t_s`, the intended start within the recorded window. `lag_us` is the send
+    delay. `predecessor` is the target of the request before, but is missing if targets are loaded in slices of time.
     """
 
     frame: pd.DataFrame

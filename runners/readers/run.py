@@ -53,7 +53,7 @@ class Step:
 
     @property
     def profiled(self) -> tuple[str, ...]:
-        """Events (cpu, alloc, lock) that were profiled during the step; empty if no profiler ran."""
+        """The kinds of event (cpu, alloc, lock) that were profiled during the step; empty if no profiler ran."""
         return self.record.profiled
 
 
@@ -98,7 +98,7 @@ class Run:
         workload: str | None = None,  # for example put
         profiled: bool | None = None,  # whether a profiler ran
     ) -> list[Step]:
-        """Return the steps of a kind that meet all other conditions; None: any value."""
+        """Return the steps of a kind that meet all other conditions; None stands for any value."""
         return [
             step
             for step in self.steps

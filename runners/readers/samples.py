@@ -78,9 +78,9 @@ class Samples:
         return self.at_rank(rank(self.total, level))
 
     def percentiles(self, kind: str, waiting: Self | None = None) -> pd.DataFrame:
-        """Return the `percentiles` data frame (see frames.toml) of these latencies; `kind`: for example response.
+        """Return the `percentiles` data frame (see frames.toml) of latencies of one `kind`, for example response.
 
-        `waiting`: the times that requests without a response had waited. They count as samples, but are only lower
+        `waiting` has the times that requests without a response had waited. They count as samples, but are only lower
         bounds (right-censored). A percentile that would be higher if they were infinite is marked `at_least`.
         """
         every = self.merge([self, waiting]) if waiting is not None else self

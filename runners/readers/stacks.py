@@ -1,4 +1,4 @@
-"""Stacks of a profile, and the share of each category and frame with 95 % intervals by batch means.
+"""Stacks of a profile, and the shares of categories and of stack frames, with 95 % intervals by batch means.
 
 Categories: categories.toml. Intervals are Wilson's with the effective sample size as the number of samples (E. L. Korn
 and B. I. Graubard, 1998, Survey Methodology 24), because samples come in bursts and so are not independent.
@@ -34,13 +34,13 @@ _SUFFIX = re.compile(r"_\[[a-z0-9]\]$")
 
 
 def plain(name: str) -> str:
-    """Return a frame's name without async-profiler's suffix for the frame's type, such as `_[j]` if it is compiled."""
+    """Return a stack frame's name without async-profiler's suffix for its type, such as `_[j]` for compiled code."""
     return _SUFFIX.sub("", name)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A category and the pattern of its frames. `anywhere`: one such frame at any depth decides a stack's category."""
+    """A category and the pattern of its frames. If `anywhere`, one such frame at any depth decides for a stack."""
 
     category: str
     pattern: re.Pattern[str]
@@ -64,7 +64,7 @@ class Classifier:
     def stack(self, frames: Sequence[str]) -> str:
         """Return a stack's category; `frames` begin with the root.
 
-        It is that of the first frame with an `anywhere` rule, else of the last frame with another rule, else OTHER.
+        The first frame with an `anywhere` rule decides it, else the last frame with another rule; without any, OTHER.
         """
         by_job = (category for name in frames if (category := self._category(name, anywhere=True)))
         by_frame = (category for name in reversed(frames) if (category := self._category(name, anywhere=False)))
@@ -134,7 +134,7 @@ def shares_frame(
     """Return the `shares` data frame: for each event (such as cpu), the share of the stacks that each category has.
 
     `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.
-    `rules`: the lab's own by default.
+    `rules` are the lab's own by default.
     """
     rules = rules or classifier()
     rows = _shares(stacks, recorded or {}, timed, lambda frames: [rules.stack(frames)], CATEGORIES)
@@ -144,8 +144,9 @@ def shares_frame(
 def frames_frame(
     stacks: pd.DataFrame, recorded: Mapping[str, int] | None = None, timed: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the `frames` data frame: by event, the share of stacks that contain a frame, and that have it on top.
+    """Return the `frames` data frame, a row for each event (such as cpu) and function.
 
+    A row has the share of the stacks that contain the function, and the share of the stacks that have it on top.
     `recorded` and `timed` are as for `shares_frame`.
     """
     leaves = stacks["stack"].str.rsplit(";", n=1).str[-1]
@@ -168,9 +169,10 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event and name: the name's share of the event's weight, with 95 % bounds.
+    """Yield a row for each event (such as cpu) and name: the share of the weight in its stacks, with 95 % bounds.
 
-    `names` returns the names that a stack counts for. A `known` name has a row even if no stack counts for it.
+    `names` returns the names that a stack counts for, such as its category. A `known` name has a row even if no stack
+    counts for it. `recorded` and `timed` are as for `shares_frame`.
     """
     for event, group in stacks.groupby("event", sort=False):
         if not (total := float(group["count"].sum())):
@@ -251,8 +253,8 @@ class Batches:
     def effective(self, part: Floats) -> float:
         """Return how many independent samples the estimate of a share is worth; it is at most `samples`.
 
-        `part`: the weight in each batch of what has the share. The variance of the share includes the covariance of
-        neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
+        `part` is the weight in each batch of the stacks that have the share. The variance of the share includes the
+        covariance of neighbouring batches; simulated 95 % intervals covered 95.2 to 97.4 %.
         """
         share, variance = self._share(part), share_variance(part, self.whole, neighbours=True)
         if not 0 < share < 1 or variance.value <= 0:
@@ -269,7 +271,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's batches from a `samples` data frame; None if it spans too little time or has no weight."""
+    """Return one event's batches from a `samples` data frame; None if they span too little time or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batches_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:

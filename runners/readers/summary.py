@@ -178,7 +178,7 @@ class Summary:
         self.figures["heads"] = re.findall(r"(\d[\d.]*)%", match[0])
 
     def locust_percentiles(self, match: re.Match[str]) -> None:
-        """Take Locust's percentiles of all requests, capped at the maximum: only percentiles are rounded."""
+        """Take Locust's percentiles of all requests, capped at the maximum, because only percentiles are rounded."""
         most_us = self.figures.get("max") or float("inf")
         for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
             self.time(level, min(float(value) * MS, most_us))

@@ -17,7 +17,7 @@ Read = Callable[[Iterable[Row]], Iterator[ConsoleReport]]
 
 @dataclass(frozen=True, slots=True)
 class SampleTable:
-    """The names of the columns in a tool's table with a row per request; empty if it has no such column."""
+    """The names of the columns in a tool's table with a row per request; a name is empty for a missing column."""
 
     tool: str
     took: str  # the latency, in units of `unit_us`
@@ -112,7 +112,7 @@ _HEADLESS: tuple[tuple[re.Pattern[str], str, Read], ...] = (
 
 
 def read_table(text: str) -> tuple[ConsoleReport, ...] | None:
-    """Return the outputs in a tool's table, whatever the order of columns, else None. Raises csv.Error if damaged."""
+    """Return the outputs in a tool's table (columns in any order); None for other text. Raises csv.Error if damaged."""
     text = text.lstrip("\ufeff \t\r\n")
     first = text.partition("\n")[0].strip()
     separator = max(",;\t|", key=first.count)

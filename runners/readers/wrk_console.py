@@ -75,13 +75,13 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """Of the commands above, the one with the lowest rate that is not below the achieved rate; else the nearest."""
+        """The command above that has the lowest rate not below the achieved rate; else the nearest command, or None."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))
 
     def begins_anew(self, name: str, match: re.Match[str]) -> bool:
-        """Return whether a line begins another output: this one has the line's part (`name`) or a later one already."""
+        """Return whether a line begins a new output: the current one has the line's part (`name`) or a later part."""
         if name == "running":
             return "duration_s" in self.fields or self.ended or bool(self.current)
         if name == "distribution":

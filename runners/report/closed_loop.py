@@ -56,7 +56,7 @@ def _errors(gets: Sequence[Loop]) -> Table:
 
 
 def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -> Table:
-    """Return a table with a row for every published run, compared with the loop that repeats it here."""
+    """Return a table with a row for every published run, compared with the loop that repeats the run here."""
     here = {loop.published: loop for loop in measured if loop.published}
     rows = []
     for name, output in outputs.items():

@@ -41,9 +41,8 @@ def drawn(
 ) -> style.Picture:  # fmt: skip
     """Draw the changes in `rows` as ratios on a logarithmic axis, one below the other.
 
-    Changes within `margin` would not matter; their range is shaded. `note` is the text below the axis. `dots` are
-    ratios of single server starts, drawn too. `labels` replace the names of the quantities. Unless `judged`, better and
-    worse have the same colour.
+    The range of changes that do not matter (`margin`) is shaded. `note` is the text below the axis. `dots` are ratios
+    of single server starts. `labels` replace the quantities' names. Unless `judged`, better and worse look the same.
     """
     figure = style.Picture(8.4, 1.8 + 0.36 * max(1, len(rows)))
     axes = figure.add_subplot()

@@ -147,7 +147,7 @@ def _questions(
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
     """Split the figure with `anchor`, or the tables of the section with `anchor`, off `pool`.
 
-    Return them (or nothing) as a new section whose own anchor is `place`, and a list of the rest of `pool`.
+    Return a new section at the anchor `place` with the figure or tables, if any, and a list of the rest of `pool`.
     """
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
@@ -208,7 +208,7 @@ def limits(run: Run) -> Iterator[str]:
 
 
 def _held(run: Run) -> Iterator[str]:
-    """Yield the most that one store held after loads of each workload, and how many keys the lab's GETs draw from."""
+    """Yield a text per workload: the largest store after its loads (bytes, keys), and the keys that GETs draw from."""
     single = (step for step in run.steps if not step.record.cluster_after)
     loads = [step for step in single if step.kind in (LOAD, RATE_STEP) and step.record.store_after.disk_bytes]
     for workload, steps in facts.grouped(loads, lambda step: step.workload).items():

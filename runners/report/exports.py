@@ -73,7 +73,7 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
 def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
-    """Return an HTML page with `comparisons` of the runs `a` and `b`. `despite` are further differences to list."""
+    """Return an HTML page with `comparisons` of the runs `a` and `b`. `despite` are further differences of the runs."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     template = report.environment().get_template("between.html.j2")
     return template.render(

@@ -83,7 +83,7 @@ def loads_table(results: Results) -> Table | None:
 
 
 def latency_section(results: Results) -> Section:
-    """Return the section on latency: spectra of every workload, loads over time, and spectra of ladders by rate."""
+    """Return the section on latency: spectra by workload, latency over time by load, and spectra of ladders by rate."""
     run, shown = results.run, list[Picture]()
     loads = [s for s in results.clean_loads() if facts.quotable(s) and facts.samples(s) >= facts.FEWEST_SAMPLES]
     for workload, own in facts.grouped(loads, lambda step: step.workload).items():
@@ -101,7 +101,7 @@ def latency_section(results: Results) -> Section:
 
 
 def _by_rate(results: Results) -> Iterator[Picture]:
-    """Yield a picture per workload: spectra by rate of the ladder with the most quotable rates, and its objective."""
+    """Yield a picture per workload: spectra at the rates of the ladder with most quotable rates, and its objective."""
     kept = [(ladder, [step for step in ladder.rate_steps if facts.quotable(step)]) for ladder in results.offered]
     by_workload = facts.grouped(kept, lambda pair: pair[0].steps[0].workload)
     for workload, pairs in by_workload.items():
@@ -125,7 +125,7 @@ def tail_section(results: Results) -> Section:
 
 
 def where_section(results: Results) -> Section:
-    """Return the section on profiles: flame graphs of each workload, CPU time by category, shares with intervals."""
+    """Return the section on profiles: flame graphs, CPU time per request by category, and the categories' shares."""
     profiled, locks, text = facts.shown_profiles(results.run.steps), facts.shown_profiles(results.run.steps, LOCK), ""
     if not profiled:  # only profiles of overloaded servers, whose requests queued
         profiled = locks = [step for step in results.run.steps if step.profiled and facts.fell_short(step)]
@@ -148,9 +148,8 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The cpu and alloc graphs are of the lowest and the highest rate that were profiled, if these are APART, else of the
-    highest. The lock graph is of the first step in `locks` with enough samples. If there is room, graphs of a second
-    treatment follow.
+    The cpu and alloc graphs are of the lowest and the highest profiled rate if these are APART, else of the highest.
+    The lock graph is of the first step in `locks` with enough samples. If there is room, a second treatment follows.
     """
     chosen, next_ones = list[FlameGraph](), list[FlameGraph]()
     by_method = facts.grouped(profiled, lambda step: step.workload.partition("-")[0])

@@ -1,6 +1,6 @@
-"""Draw flame graphs of one profiled load or of two compared loads, and name the frame whose share changed most.
+"""Draw flame graphs of one profiled load or of two compared loads, and name the stack frame whose share changed most.
 
-A graph is drawn from the stacks in a run folder, by a script in a sandboxed frame and as a still picture. A
+A graph is drawn from the stacks in a run folder, by a script in a sandboxed iframe and as a still picture. A
 differential flame graph has the shape of one profile. Its colours compare that profile's shares with the other's. It
 lacks frames that only the other profile has, so two graphs are drawn: one with the shape of each profile.
 """
@@ -114,7 +114,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """The caption: treatment, rate, event and samples, or with `other` what the colours mean."""
+        """The caption: treatment, rate, event and number of samples; with `other`, what the colours mean."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
@@ -128,7 +128,7 @@ class FlameGraph:
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
-        """Return the graph's HTML page, and its number of levels. Frames under `least_share` are left out."""
+        """Return the graph's HTML page, and its number of levels. Stack frames under `least_share` are left out."""
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
@@ -157,7 +157,7 @@ class FlameGraph:
         return colour, style.CARD if style.is_dark(colour) else style.INK
 
     def iframe(self, least_share: float = LEAST_SHARE) -> Markup:
-        """Return the graph in a sandboxed frame: its script runs, but can reach neither the report nor the network."""
+        """Return the graph in a sandboxed iframe: its script runs, but can reach neither the report nor the network."""
         page, deep = self.page(least_share)
         height_px = max(LEAST_PX, min(MOST_PX, BAR_PX + ROW_PX * (deep + 2)))
         return Markup(  # noqa: S704 - both values are escaped
@@ -182,7 +182,7 @@ class FlameGraph:
         return Markup(drawn)  # noqa: S704 - names are escaped, the rest is numbers and colours
 
     def drawing(self) -> str:
-        """Return the graph as the text of an SVG file without scripts; frames under STILL_SHARE are left out."""
+        """Return the graph as the text of an SVG file without scripts; stack frames under STILL_SHARE are left out."""
         return str(self.still()).replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" {FILE_STYLE} ', 1)
 
     @property
@@ -207,7 +207,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest branches (`towers`) in a line: frame, share, main category, and its share if it is smaller."""
+        """The widest branches (`towers`) in a line: frame, share, main category, and the latter's share if smaller."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])

@@ -58,7 +58,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return in words which steps bound a knee, else which closed loop; if neither does, that it is not confirmed."""
+    """Return in words which steps, else which closed loop, bound a knee; if none, that the knee is not confirmed."""
     missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
     bounding = {knee.confirmed_by: "objective met", knee.refuted_by: missed}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}
@@ -205,7 +205,7 @@ HEAD = (
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
     """Return a table of all ladders. A search and the ladder of fixed rates with the same title share a row.
 
-    `drawn` has the names of the searches whose knees a figure shows. If it has all searches, the table has no knees.
+    `drawn` has the names of the searches whose knees a figure shows. If these are all searches, the table has no knees.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)

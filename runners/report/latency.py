@@ -1,4 +1,4 @@
-"""Draw latency: percentile spectra of loads, of one run or several, and loads over time with the causes of spikes.
+"""Draw latency: percentile spectra of loads, of one run or several, and latency over time with the causes of spikes.
 
 A spectrum shows latency by percentile p, on a logarithmic axis of 1/(1 - p) as in HdrHistogram's plots (Tene, "How NOT
 to measure latency"): each step to the right is ten times rarer. Response time (from the intended start of a request)

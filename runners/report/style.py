@@ -337,7 +337,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
-    """Return (label, style) of the line of a server that does nothing: solid at a load's rate and connections."""
+    """Return (label, style) of a do-nothing server's line: solid at a load's rate and connections, dotted at others."""
     if any(instrument.taken_at(floor, load) for load in loads):
         return "instrument floor (do-nothing server)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"

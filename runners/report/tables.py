@@ -144,7 +144,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table, with a caption unless it begins like the first column's head; `place`: see `table`."""
+    """Return a Markdown table, with a caption unless this begins like the first column's head; `place`: see `table`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

@@ -100,7 +100,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield (step, remark). It is on a host's network, a step not quoted, an unreadable file, or an empty profile."""
+    """Yield (step, remark) for networks of hosts, steps not quoted, unreadable files, and empty profiles."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:

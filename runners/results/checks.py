@@ -108,8 +108,8 @@ def _over(
 ) -> Check | None:  # fmt: skip
     """Return one check of all `steps`, or None without steps.
 
-    `judge` decides for a single step. The check fails if any step fails, and is undecided if all steps are. `low`: the
-    lowest values are the worst, and come first.
+    `judge` decides for a single step. The check fails if any step fails, and is undecided if all steps are undecided.
+    With `low`, the lowest values are the worst, and come first.
     """
     judged = [(step, *judge(step)) for step in steps]
     if not judged:

@@ -47,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the requests to the loaded node of one setting, summed over `steps`; None if its status has no counts."""
+    """Return the requests to a setting's loaded node, summed over `steps`; None if the node's status has no counts."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -190,7 +190,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did Objects.hash spread keys over nodes? No if a node owns more than half; None without a cluster."""
+    """Answer: did Objects.hash spread keys over nodes? No if a node owns over half the keys; None without a cluster."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -212,7 +212,7 @@ PASSED_ON = 1 - 1 / NODES
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
     """Answer: does a request cost more CPU time if a node passes it on? None if none of the blocks was measured.
 
-    `blocks` maps the names of the blocks that decide to their HTTP methods. Yes if all of them say yes.
+    `blocks` maps the names of the blocks that decide to HTTP methods. Yes if all blocks say yes, no if any says no.
     """
     answers = []
     for comparison in results.comparisons:
@@ -233,7 +233,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return, by workload, (step on NEW, share of `event` that passing on takes); [] if any of them is not known."""
+    """Return, by workload, (step on NEW, share of `event` that passing on takes); [] if any share is not known."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -294,7 +294,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def pool_threads(results: Results) -> Answer | None:
-    """Answer: has a node's thread pool fewer threads on NEW than on OLD? None if this run's commands do not say it."""
+    """Answer: has a node's thread pool fewer threads on NEW than on OLD? None if servers' commands do not give both."""
     flags = ((step.subject, flag) for step in results.run.steps for flag in step.record.server.command)
     here = {subject: int(flag.partition("=")[2]) for subject, flag in flags if flag.startswith("--pool-threads=")}
     if not {OLD, NEW} <= here.keys():
@@ -306,7 +306,7 @@ def pool_threads(results: Results) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads wait for the HTTP client's lock? Inconclusive if a load missed its rate; None if unknown."""
+    """Answer: do threads on OLD wait for the client's lock? Inconclusive if a load missed its rate; None if unknown."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

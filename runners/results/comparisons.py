@@ -58,9 +58,9 @@ def differs(
 ) -> Answer | None:
     """Answer: is a treatment's change against its baseline in one of the directions `yes`? None if no row matches.
 
-    The first row of that quantity, for example p50_us, decides. None as `blocks` or `treatment` matches any.
-    `loads_alone` are two loads (setting, workload) on one server alone, of the baseline and of the treatment. The
-    answer shows their medians too.
+    The first row of the quantity, for example p50_us, decides. None as `blocks` (names) or `treatment` matches any.
+    `loads_alone` has pairs (setting, workload), the baseline's and then the treatment's, of loads that ran with no
+    other server. The answer shows these loads' medians too.
     """
     for comparison, row in _rows(results, quantity, blocks, treatment):
         loads = [facts.clean(results.run, *side) for side in loads_alone]
@@ -94,7 +94,7 @@ def parts_differ(
 
 @answering
 def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatment: str) -> Answer | None:
-    """Answer: is a treatment's gain in throughput larger in the first of two `blocks` (by name) than in the second?"""
+    """Answer: does a treatment gain more throughput in the first of `blocks` than in the second? None without both."""
     compared = _rows(results, THROUGHPUT, tuple(blocks.values()), treatment)
     known = {comparison.name: row.relative for comparison, row in compared if not row.refused and not row.at_least}
     if len(known) < len(blocks):
@@ -121,7 +121,7 @@ def added_bytes(results: Results, label: str, block: str, treatment: str) -> Ans
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: does a row's change have a direction in `yes`? Inconclusive if it is undecided or not compared."""
+    """Answer: does a row's change have a direction in `yes`? Inconclusive if this is undecided or not compared."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0

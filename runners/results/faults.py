@@ -33,7 +33,7 @@ class Outage:
 
     @property
     def events(self) -> list[tuple[float, str]]:
-        """The events that happened, in their order: (time in seconds, name)."""
+        """The events of the outage that happened, in their order, as (time in seconds, name)."""
         times = (self.killed_s, self.started_s, self.back_s)
         return [(at, word) for at, word in zip(times, EVENTS, strict=True) if words.known(at)]
 

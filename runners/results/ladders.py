@@ -83,7 +83,7 @@ class Ladder:
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
-        """{rate: outcome} of rates that are neither met nor missed for certain. MET: met if stalls are left out."""
+        """Outcomes of rates neither surely met nor missed, by rate. MET here means that they are met without stalls."""
         met, missed = StepOutcome.MET, StepOutcome.MISSED
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
@@ -222,7 +222,7 @@ Searched = tuple[Ladder, Knee]
 
 
 def knees(run: Run) -> dict[str, list[Searched]]:
-    """Return by workload pairs (search, its knee or a bound of it). Workloads of a single server are left out."""
+    """Return, by workload, pairs (search, its knee or the knee's bound). Workloads of a single server are left out."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)

@@ -112,7 +112,7 @@ CLOSE = 0.05  # of the computed wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does the flag nodelay raise the rates of all loops that else wait for the timer? None without any."""
+    """Answer: does nodelay raise the rates of all loops that else wait for the delayed-ACK timer? None without any."""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -128,7 +128,7 @@ def one_flag(results: "Results") -> Answer | None:
 
 
 def executor(results: "Results") -> Answer | None:
-    """Answer: does a cached pool change the medians of loops that wait? No if they rise and fall, else inconclusive."""
+    """Answer: does a cached pool change the medians of waiting loops? No if some rise, some fall; else inconclusive."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -147,7 +147,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: do all loops that wait have medians near the kernel's timer plus a tick (see CLOSE)? None without any."""
+    """Answer: do all loops that wait have medians near the delayed-ACK timer plus a tick (CLOSE)? None without any."""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -167,9 +167,9 @@ def timer_and_tick(results: "Results") -> Answer | None:
 
 
 def one_write(results: "Results") -> Answer | None:
-    """Answer: does a response wait for the timer even if one write sends it? None without the loops to compare.
+    """Answer: does the delayed-ACK timer delay even a response that the server sends in one write?
 
-    Yes if its median is at least half of the median of responses that two writes send.
+    Yes if its median is at least half of that with two writes, else no. None without both, or if two cause no delay.
     """
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
@@ -202,7 +202,7 @@ def created(loop: Loop) -> float:
 
 
 def mixed(results: "Results") -> Answer | None:
-    """Answer: does the mixed script send both PUTs and other requests? None if no loop of it recorded its statuses."""
+    """Answer: does the mixed script send both PUTs and other requests? None if none of its loops recorded statuses."""
     once = [loop for loop in results.loops if loop.name == "mixed-once" and math.isfinite(created(loop))]
     if not once:
         return None

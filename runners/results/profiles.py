@@ -75,7 +75,7 @@ def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> B
 
 
 def own_share(step: Step, event: str = facts.CPU) -> float:
-    """Return the share of the samples that the profiler's own frames take; 0 if there are none."""
+    """Return the share of the samples that the profiler's own frames take; 0 if the profile has none."""
     part = share(step, event, PROFILER)
     return part.value if part is not None else 0.0
 
@@ -191,7 +191,7 @@ def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> 
 
 
 def polling_halves(results: Results) -> Answer | None:
-    """Answer: does polling's share of CPU time halve from the lowest to the highest profiled rate? None without two."""
+    """Answer: does polling's CPU share halve from the lowest to the highest profiled rate? None without two rates."""
     below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):

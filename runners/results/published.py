@@ -81,7 +81,7 @@ def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer
 
 @answering
 def median_is_the_timer(results: Results, workload: str) -> Answer | None:
-    """Answer: does a workload's published median come from the server? No if a timer of 1 ms made it, else None."""
+    """Answer: does a workload's published median come from the server? No if a 1 ms timer set the median, else None."""
     output = results.published_output(workload)
     if output is None:
         return None
@@ -221,7 +221,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: do published latencies show the server, not a queue? No if it missed a published rate, else None."""
+    """Answer: do published latencies show the server, not a queue? No if the server missed their rate, else None."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:

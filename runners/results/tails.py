@@ -34,7 +34,7 @@ def explained(seen: Attribution) -> Explained:
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does `cause`, for example compaction, explain the tail of the load `step_name`? None without this load.
 
-    No if its share of the tail is below MARGIN, or without spikes. Else yes if it is above zero beyond chance.
+    No if the cause's share of the tail is below MARGIN, or without spikes. Else yes if above zero beyond chance.
     Inconclusive if the load had no events of the cause, or if its tail is not known.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
@@ -62,7 +62,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 @answering
 def stays_in_memory(results: Results, workload: str, value_bytes: int, memtable_bytes: int) -> Answer | None:
-    """Answer: did a published load of PUT write less than one memtable holds? None without its rate or length."""
+    """Answer: did the published PUTs of `workload` fill less than a memtable? None if rate or duration is unknown."""
     output = results.published_output(workload)
     if output is None or not output[1].rate_rps or not output[1].duration_s:
         return None
@@ -76,8 +76,8 @@ def stays_in_memory(results: Results, workload: str, value_bytes: int, memtable_
 def explains(share: Share) -> Verdict:
     """Return the verdict on whether a cause explains a tail.
 
-    No if the whole interval of its share lies below MARGIN; else yes if this interval lies above zero and chance does
-    not explain the share; else inconclusive.
+    No if the whole interval of the cause's share lies below MARGIN; else yes if this interval lies above zero and
+    chance does not explain the share; else inconclusive.
     """
     if share.share.high < MARGIN:
         return Verdict.NO
@@ -94,7 +94,7 @@ def puts_before_a_merge(puts: float, flushes: int) -> float:
 
 @answering
 def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answer | None:
-    """Answer: did merges make the tail of a published load? No if it ended before an empty store's first merge.
+    """Answer: did merges make the tail of a published load? No if the load ended before a first merge.
 
     None if a merge ran in this run's load or no flush did, or if the published number of PUTs may cause a merge.
     """

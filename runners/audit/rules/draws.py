@@ -57,7 +57,7 @@ def _apply(matrix: Words, vectors: Words) -> Words:
 
 
 def _lanes(first: Words, component: tuple[int, int, int], count: int) -> Words:
-    """Return the first state of one component in each of `count` lanes; `first` is that of the first lane."""
+    """Return the first state of one component in each of `count` lanes; `first` is the first lane's state."""
     lanes, jump = first, _step(np.uint64(1) << np.arange(64, dtype=np.uint64), *component)
     for _ in range(_JUMP_BITS):
         jump = _apply(jump, jump)

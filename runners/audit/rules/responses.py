@@ -75,7 +75,7 @@ def _other_length(output: Output) -> Iterator[Seen]:
 
 
 def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
-    """Yield (output, kinds of request by the script's name, bytes per response) of the outputs without errors."""
+    """Yield (output, kinds of request that its script's name implies, bytes per response) of outputs without errors."""
     for output in group:
         requests, size = output.report.requests, words.finite(output.report.bytes_read)
         kinds = sorted(set(_KIND.findall(Path(output.script).stem.lower())))

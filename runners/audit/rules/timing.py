@@ -54,7 +54,7 @@ class TimerFit:
 
 
 def straight_line(percentiles: Sequence[float] | Floats, values_us: Sequence[float] | Floats) -> TimerFit | None:
-    """Return the least-squares line through latencies (us) at percentiles (0..1) up to p90; None for fewer than 3."""
+    """Return the least-squares line through latencies (us) at percentiles (0..1) up to p90; None for under 3 points."""
     x, y = np.asarray(percentiles, float), np.asarray(values_us, float)
     below = (x <= UP_TO) & np.isfinite(y)
     x, y = x[below], y[below]
