@@ -1,4 +1,4 @@
-"""The audit: it applies every rule to every output, and sums up the findings. Also the rules and their pages."""
+"""The audit, which applies every rule to every output and sums up the findings; also the rules and their pages."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -209,7 +209,7 @@ def least_of(column: str) -> str:
 def least_response_us(requests: pd.DataFrame) -> Any:
     """Return lower bounds of the response times (us) that a punctual generator would have read; NaN where unknown.
 
-    `requests`: RequestsLog's frame. If a server serves requests in order, a late send also delays the requests after
+    `requests` is RequestsLog's frame. If a server serves requests in order, a late send also delays the requests after
     it. The delay is at most the longest lateness so far in the busy period, a time in which the server is never idle.
     It is subtracted (D. Lindley, 1952, *The theory of queues with a single server*, Mathematical Proceedings of the
     Cambridge Philosophical Society 48). A request without a response counts with the time that it had waited.

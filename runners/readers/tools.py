@@ -16,8 +16,8 @@ LEAST_HIGHEST = 0.99  # a spectrum that ends below it says nothing of the tail
 class Console:
     """The patterns (see summary.py) by which a tool's console summary is read.
 
-    A line's pattern may have with it the figures that it implies (`within`: only in that section), or the name of the
-    method of `Summary` that reads the line.
+    With a line's pattern there may be the figures that the line implies (with `within`, only in the section so named),
+    or the name of the method of `Summary` that reads the line.
     """
 
     begins: tuple[str, ...]  # patterns of lines that may begin a summary

@@ -92,7 +92,7 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown, with paths relative to its folder. `kept`: anchors of its figures (None: all)."""
+    """Return the report as Markdown, with paths relative to its folder. `kept` has its figures' anchors (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)

@@ -306,7 +306,7 @@ def pool_threads(results: Results) -> Answer | None:
 
 
 def waits_for_the_lock(results: Results) -> Answer | None:
-    """Answer: do threads on OLD wait for the client's lock? Inconclusive if a load missed its rate; None if unknown."""
+    """Answer: do OLD's threads wait for the HTTP client's lock? Inconclusive if a rate was missed; None if unknown."""
     profiled = lock_waits(results.run)
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:

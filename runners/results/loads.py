@@ -90,7 +90,7 @@ def more_than(
 ) -> Answer | None:
     """Answer: is the rate of `loop` higher than that of `against`? None without a common round.
 
-    `label` names this ratio in the answer. `parts`: further ratios to show, as (value, label, loop, loop to divide by).
+    `label` names this ratio in the answer. `parts` are more ratios to show: (value, label, loop, loop to divide by).
     """
     whole = times(results.run, loop, against)
     if whole is None:

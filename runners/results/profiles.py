@@ -146,7 +146,7 @@ def _tested(name: str, before: tuple[float, float], after: tuple[float, float]) 
 
 @answering
 def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: Part) -> Answer | None:
-    """Answer: do the categories of `asked` take more than its limit (see Part) in all workloads' profiles?
+    """Answer: do the categories of `asked` take more than the limit (see Part) in all workloads' profiles?
 
     The profiles are of the setting `subject`, for example lsm-cached. None if no profile has these categories.
     """

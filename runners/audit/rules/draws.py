@@ -127,8 +127,8 @@ def _absent_keys(ranges: Sequence[int]) -> Iterator[tuple[str, float, bool]]:
 def replay(errors: int, requests: int, threads: int, ranges: tuple[int, ...] = ()) -> Replay | None:
     """Return the keys that, if they are absent from the store, explain the `errors` of a load; None if no keys do.
 
-    The load reads `requests` random keys by an unseeded script on `threads` threads. `ranges`: the numbers of keys that
-    the script draws from; () if unknown.
+    The load reads `requests` random keys by an unseeded script on `threads` threads. `ranges` has the numbers of keys
+    that the script draws from; () if unknown.
     """
     if not 0 < errors < requests or threads < 1 or requests // threads > MOST_DRAWS:
         return None
@@ -207,7 +207,7 @@ def _first_written(keys: int) -> npt.NDArray[np.int32]:
 def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int | None:
     """Return after how many writes per thread `errors` of `requests` random reads find no key; None if no number fits.
 
-    `threads`: threads of the load of reads. `keys`: the number of keys to draw from.
+    `threads` is the number of threads of the load of reads, and `keys` the number of keys to draw from.
     """
     draws, wanted = requests // threads, round(errors / threads)
     if not 0 < wanted < draws or draws > MOST_DRAWS:
