@@ -15,7 +15,7 @@ HALF_ABSENT = "get-half"
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The requests of one load, and the keys that the store must hold before."""
+    """The requests of one load, and the keys that the store must hold before the load."""
 
     name: str
     script: Path | None  # Lua; None: a GET of `path` again and again

@@ -90,7 +90,7 @@ class TargetFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether several of its processes can be up at once, with different ports and without a common data folder."""
+        """Whether several processes of the target can be up at once: on different ports, with separate data folders."""
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:

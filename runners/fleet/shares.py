@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's own host. The server's clock, telemetry and stall log serve both."""
+    """A place for a generator on the server's own host; the host's clock, telemetry and stall log serve both."""
 
     name: str
 
@@ -100,7 +100,7 @@ class LocalSeat:
         return NetworkRecord()
 
     def clock(self) -> ClockRecord:
-        """Return the record of a clock without an offset: it is our own clock."""
+        """Return a record without an offset: server and generator have the same clock."""
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Return how long TCP handshakes with the kernel of each URL's server take, and how many have failed."""
+    """Return the record of how long TCP handshakes with every URL's server take, and of how many have failed."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)

@@ -25,7 +25,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of the servers that share a schedule. Raises MeasureError if a field contains `,`, or the name `=`."""
+    """One of the servers that share a schedule. Raises MeasureError for a field with a `,` or a name with a `=`."""
 
     name: str
     url: str

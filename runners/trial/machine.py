@@ -94,7 +94,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`."""
+    """One line of `lab doctor`: a thing that is looked for, what is there, and the remedy."""
 
     name: str
     found: str | None  # None: it is not on this machine
