@@ -150,7 +150,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return by server in `names` (ended, failed), the numbers of its requests in a load that several servers share."""
+    """Return (ended, failed) requests by server, for the servers in `names`, of a load that several servers share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -176,7 +176,7 @@ def failing(sides: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
 
 
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Return the treatment's share of failed requests minus the baseline's, with interval; NaN if a side has none.
+    """Return a treatment's share of failed requests minus the baseline's, with an interval; NaN without requests.
 
     A side has one `Counts` per start or run. With `paired`, counts of equal index belong to the same start. The
     interval encloses two others: Student's over the starts, because errors come in bursts, and Newcombe's over all

@@ -206,7 +206,7 @@ def usable_profile(step: Step) -> bool:
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Return the steps whose profile reports show: a usable one with FEWEST_SAMPLES samples of this kind of event."""
+    """Return the steps with a usable profile that has at least FEWEST_SAMPLES samples of this kind of event."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 

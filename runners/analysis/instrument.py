@@ -75,7 +75,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return the latency in us at percentile `level` (0..1) by round number, without rounds in which it is invalid."""
+    """Return the latencies in us at percentile `level` (0..1) that reports may quote, by the number of the round."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -230,7 +230,7 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
     """Return the last floor (load on a server that does nothing) at `load`'s rate and connections, or None.
 
-    Floors with the workload of `load`, if there are any, come before all others.
+    A floor with the workload of `load`, if there is one, is preferred to later ones.
     """
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 

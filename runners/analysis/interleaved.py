@@ -211,7 +211,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if its higher latency is not above a do-nothing server's; a tail's, also without that."""
+    """Return the row, refused if its higher latency is not above a do-nothing server's or, for a tail, without one."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

@@ -148,7 +148,7 @@ def pooled(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _usual(expected: Floats, least: Floats, most: Floats, exact: Bools, scale: float) -> Floats:
-    """Return the likelihood of unspoilt steps under the `expected` excess: a density where `exact`, else a probability."""
+    """Return the likelihood of unspoilt steps under the `expected` excess: a density if `exact`, else a probability."""
     likelihood = np.empty_like(expected)
     likelihood[:, exact] = student((most[exact][None, :, None] - expected[:, exact]) / scale) / scale
     of, between = expected[:, ~exact], ~exact

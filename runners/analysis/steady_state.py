@@ -182,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1); few: None."""
+    """Return the 95 % prediction interval of the next figure (G. Hahn, 1969, J. Qual. Tech. 1); None for few values."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -246,7 +246,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel's median, from earlier ones since their last change; None if few."""
+    """Return the usual range of the next sentinel's median, by earlier ones since their last change; None for few."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

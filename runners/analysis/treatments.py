@@ -36,7 +36,7 @@ class Start:
     left_out: Floats  # [b, i]: of treatment i without the requests of time block b
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of the log ratio of two treatments (indices) by the grouped jackknife; NaN for few."""
+        """Return the variance of two treatments' (indices) log ratio by the grouped jackknife; NaN for few blocks."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value

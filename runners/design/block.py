@@ -108,7 +108,7 @@ class FixedRate:
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return sessions of loads at the rate, first on a server that does nothing; without it, the given sessions."""
+        """Return loads' sessions at the rate, first on a server that does nothing; without rate, the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)

@@ -59,7 +59,7 @@ def compared(
 ) -> Interleaved:  # fmt: skip
     """Return a comparison of settings, the first of which is the baseline, by closed loops in slices of time.
 
-    Two settings start FEWEST_STARTS times; more, or any at size full, as often as SLICES says. `workload`: None is PUT.
+    Two settings start FEWEST_STARTS times; more of them, or at size full, as SLICES says. `workload`: None means PUT.
     """
     plan = SLICES[size]
     return Interleaved(

@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's own host; the host's clock, telemetry and stall log serve both."""
+    """A place for a generator on the server's own host: one clock, telemetry and stall log serve both programs."""
 
     name: str
 

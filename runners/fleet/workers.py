@@ -117,7 +117,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Ask a host EXCHANGES times for its time; return the time stamps. Raises LostHostError if the host is gone."""
+        """Ask a host EXCHANGES times for the time; return the time stamps. Raises LostHostError if the host is gone."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []
