@@ -61,7 +61,7 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return (CPU seconds of the server, CPU seconds of background threads by role). Call often: threads may end."""
+        """Return (CPU seconds of server, CPU seconds of background threads by role). Call often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
