@@ -197,7 +197,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """Return the latencies that a step's generator recorded of a frozen server; None without a freeze or latencies."""
+    """Return the latencies that a generator recorded while its server was frozen; None without freeze or latencies."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]

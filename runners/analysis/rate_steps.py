@@ -181,7 +181,7 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step, to be judged by its time outside of stalls. `stalls`, `slices`: frames of the load.
+    """Return a copy of the step, to be judged by its time outside of stalls. `stalls`, `slices`: data frames.
 
     `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
     """

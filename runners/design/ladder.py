@@ -182,7 +182,7 @@ class KneeSearch:
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return load `index`, a session of short steps at `rates` in random order; `closed_rps`: closed-loop rate."""
+        """Return load `index`: a session of short steps at `rates` in random order. `closed_rps`: closed-loop rate."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -241,7 +241,7 @@ class Ladder:
 
     @property
     def ladder(self) -> str:
-        """The ladder's name in its steps' records; with `shares` it is not the name of the search on this server."""
+        """The ladder's name in its steps' records; with `shares` it differs from that of the server's knee search."""
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:

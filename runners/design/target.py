@@ -184,7 +184,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError if the targets describe it differently, or one lacks it."""
+    """Return the workload of this name. Raises PlanError if targets describe it differently or lack it."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"

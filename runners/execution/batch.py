@@ -127,7 +127,7 @@ REMEDY = "begin a new run"
 
 
 def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
-    """Return the manifest of a run of the experiment `plan`. Raises PlanError if it is a run of another one."""
+    """Return the manifest of a run of the experiment `plan`. Raises PlanError for another experiment's run."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
         raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)

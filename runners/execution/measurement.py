@@ -223,7 +223,7 @@ AT_REST = 0.05  # of a core: a compiler that uses no more counts as idle
 
 
 def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
-    """Wait until the compiler is idle; return the seconds waited, or None if it is still busy after `bound_s`.
+    """Wait until the JIT compiler is idle; return the seconds waited, or None if it is still busy after `bound_s`.
 
     `read_s` returns the compiler's CPU time in s. If that time is not known, None is returned too.
     """

@@ -101,7 +101,7 @@ SHOWN_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The progress of a run: planned seconds done and in total, the current part, the last second of its load."""
+    """The progress of a run: planned seconds done, planned in total, current part, last second of the part's load."""
 
     done_s: float
     total_s: float
@@ -268,7 +268,7 @@ class Progress:
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
         """Show a part of the run while the body runs; yield a function to call with the seconds since the part began.
 
-        `planned_s`: how long the part takes. `in_plan_s`: what the run's total includes for it; None: the same.
+        `planned_s`: how long the part takes. `in_plan_s`: what the run's total includes for the part; None: as much.
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s

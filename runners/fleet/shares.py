@@ -54,7 +54,7 @@ _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder'
 
 
 class LostHostError(MeasureError):
-    """A host no longer responds: what it was measuring has to be measured again, on it or on another host."""
+    """A host no longer responds: what it was measuring has to be measured again, on this or another host."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the function that sends loads by so many generators, here or on a fleet; for 0 it is `run_load`."""
+    """Yield the function that sends loads by so many generators, here or on a fleet; for 0 generators, `run_load`."""
     if not generators:
         yield run_load
         return

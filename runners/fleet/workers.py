@@ -46,7 +46,7 @@ _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Adds handlers for clock and leases to a worker, on its existing connection: no other port is opened."""
+    """Adds handlers for clock and leases to a worker, on the worker's existing connection: no other port is opened."""
 
     name = "lab"
 

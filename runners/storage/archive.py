@@ -28,7 +28,7 @@ _HEAD = struct.Struct(f"<{len(MAGIC)}sII")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of one step in an archive: its record, its frames and its generator's console output."""
+    """The content of one step in an archive: its record, its data frames and its generator's console output."""
 
     meta: dict[str, Any]  # the record
     frames: Mapping[str, "pd.DataFrame"]

@@ -185,7 +185,7 @@ def tcp_counters() -> dict[str, int]:
 
 
 def timer_hz() -> int | None:
-    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if no file says it."""
+    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if no file states this."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         with contextlib.suppress(OSError, EOFError):
             content = path.read_bytes()

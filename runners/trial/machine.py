@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return the server's cores and the generator's, which differ; (None, None) for a lone core or without taskset."""
+    """Return (cores for the server, other cores for the generator); (None, None) for a lone core or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
