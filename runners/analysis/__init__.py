@@ -1,1 +1,1 @@
-"""Statistics on the frames of a run: intervals, comparisons, knees, steady states and causes."""
+"""Statistics on the data frames of a run: intervals, comparisons, knees, steady states and causes."""

@@ -101,12 +101,12 @@ class Comparison:
 
     @property
     def repeats(self) -> tuple[int, int]:
-        """The number of starts (or runs) of the baseline, and the number of the first treatment."""
+        """The numbers of starts (or runs): of the baseline, then of the first treatment."""
         return len(self.failed.get(self.baseline, ())), len(self.failed.get(self.treatments[0], ()))
 
     @property
     def failing(self) -> dict[str, float]:
-        """{side: share of failed requests}, for the sides whose share is above MOST_FAILED."""
+        """The share of failed requests by side (baseline or treatment), for sides whose share is above MOST_FAILED."""
         return counts.failing({name: self.failed.get(name, ()) for name in (self.baseline, *self.treatments)})
 
     def more_errors(self, treatment: str) -> Bounded:
@@ -116,7 +116,7 @@ class Comparison:
 
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
-        """{(quantity, treatment): ratios to the baseline}, one ratio for every start that has the treatment."""
+        """The ratios to the baseline by (quantity, treatment): one ratio for every start in which the treatment ran."""
         return {
             (quantity, name): tuple(
                 value / base
@@ -134,15 +134,15 @@ class Comparison:
         return CPU if bounded and self.row(CPU) is not None else self.primary
 
     def rows_of(self, quantity: str) -> list[Row]:
-        """Return the rows of a quantity, one for each treatment."""
+        """Return the comparison's rows for a quantity such as p50_us, one row for each treatment."""
         return [row for row in self.rows if row.quantity.name == quantity]
 
     def row(self, quantity: str, treatment: str | None = None) -> Row | None:
-        """Return the row of a quantity (its name) and a treatment (default: the first one); None without a row."""
+        """Return the row for a quantity such as p50_us and a treatment (None: the first); None without such a row."""
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows of a treatment that are worse by LEAST_COST or more, except the primary quantity's."""
+        """Return the rows, without the primary quantity's, in which the treatment is worse by LEAST_COST or more."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         return [
@@ -152,7 +152,7 @@ class Comparison:
         ]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads' CPU time if it contradicts `row`, that of the request threads; else None."""
+        """Return the row of all threads' CPU time if `row`, of request threads' CPU time, contradicts it; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 
@@ -177,7 +177,7 @@ class Comparison:
         }  # fmt: skip
 
     def failed_json(self) -> dict[str, object]:
-        """Return {side: its numbers of ended and of failed requests}, as plain JSON values."""
+        """Return the numbers of ended and of failed requests by side (baseline or treatment), as plain JSON values."""
         return {
             name: {"ended": sum(ended for ended, _ in counts), "failed": sum(failed for _, failed in counts)}
             for name, counts in self.failed.items()
@@ -185,7 +185,7 @@ class Comparison:
 
 
 def refuse_failing(row: Row, failed: Mapping[str, Sequence[Counts]]) -> Row:
-    """Return the row, refused if over MOST_FAILED of a side's requests failed. `failed`: counts of requests by side."""
+    """Return the row, marked as refused if over MOST_FAILED of a side's requests failed. `failed`: counts by side."""
     shares = counts.failing({name: failed.get(name, ()) for name in (row.treatment, row.baseline)})
     reasons = tuple(Refusal(Reason.FAILED, name, (share,)) for name, share in shares.items())
     return replace(row, refused=reasons) if reasons else row

@@ -21,7 +21,7 @@ ERRORS = ("non_2xx", "connect_errors", "read_errors", "write_errors", "timeouts"
 
 
 def number(step: Step, column: str) -> float:
-    """Return the value of a column of the step's summary; NaN if the summary lacks it."""
+    """Return the number in a column of the step's `summary` frame; NaN if the frame lacks the column."""
     summary = step.frames["summary"]
     known = not summary.empty and column in summary  # older runs lack younger columns
     value: Any = summary[column].iat[0] if known else math.nan
@@ -105,7 +105,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return how many requests of a load ended and how many failed, by kind of failure."""
+    """Return how many requests of a load ended, and how many failed by kind of failure."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
@@ -150,7 +150,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return {server: (ended, failed) requests} of a load that several servers share, for the servers in `names`."""
+    """Return (ended, failed) requests by server, for the servers in `names`, of a load that several servers share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -170,13 +170,13 @@ def failed_share(counts: Sequence[Counts]) -> float:
 
 
 def failing(sides: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return {side: share of failed requests}, for the sides whose share is above MOST_FAILED."""
+    """Return the share of failed requests by side (baseline or treatment), for sides where it exceeds MOST_FAILED."""
     shares = {name: failed_share(counts) for name, counts in sides.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
 
 def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, paired: bool) -> Bounded:
-    """Return a treatment's failed share minus the baseline's, with an interval; NaN if a side has no requests.
+    """Return a treatment's share of failed requests minus the baseline's, with an interval; NaN without requests.
 
     A side has one `Counts` per start or run. With `paired`, counts of equal index belong to the same start. The
     interval encloses two others: Student's over the starts, because errors come in bursts, and Newcombe's over all

@@ -188,7 +188,7 @@ def line(step: Step) -> str:
 def writes_rps(steps: Iterable[Step], subject: str, engine: str) -> float | None:
     """Return the rate (1/s) of the slowest closed loop of writes on the setting `subject`; None if unknown.
 
-    Without such a loop, it is the rate of the last fill of the storage engine `engine`.
+    Without such a loop, return the rate of the last fill of the storage engine `engine`.
     """
     loops = [step for step in steps if step.record.offered_rps is None and step.workload.startswith(("put", FILL))]
     writes = [(step, rps) for step in loops if (rps := achieved_rps(step)) > 0]
@@ -206,7 +206,7 @@ def usable_profile(step: Step) -> bool:
 
 
 def shown_profiles(steps: Sequence[Step], event: str = CPU) -> list[Step]:
-    """Return the steps whose profile reports show: it is usable, and has FEWEST_SAMPLES or more samples of `event`."""
+    """Return the steps with a usable profile that has at least FEWEST_SAMPLES samples of this kind of event."""
     profiles = [step for step in steps if step.profiled and usable_profile(step)]
     return [step for step in profiles if profile_samples(step, event) >= FEWEST_SAMPLES]
 
@@ -216,6 +216,6 @@ def profile_samples(step: Step, event: str) -> int:
 
 
 def shares_of(step: Step, event: str) -> pd.DataFrame:
-    """Return the rows of the `shares` frame for one profiled event (such as cpu), largest share first."""
+    """Return the rows of the `shares` frame for one kind of profiled event (such as cpu), largest share first."""
     rows = step.frames["shares"]
     return rows[rows["event"] == event].sort_values("share", ascending=False, kind="stable").reset_index(drop=True)

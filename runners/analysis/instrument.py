@@ -46,7 +46,7 @@ class Floor:
         return not words.known(self.rate_rps)
 
     def at(self, level: float) -> Bounded | None:
-        """Return the latency in us at percentile `level` (0..1), the median over `good` rounds; None without any."""
+        """Return the latency in us at percentile `level` (0..1), the median over `good` rounds; None without rounds."""
         return over_rounds(by_round(self.good, level).values())
 
     def achieved(self) -> Bounded | None:
@@ -67,7 +67,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds per million requests, in the recorded window or else its whole run; or NaN."""
+    """Return the generator's CPU seconds per million requests in the recorded window, else in its whole run; or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -75,7 +75,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return {round: latency in us at percentile `level`, 0..1}, without rounds in which reports may not quote it."""
+    """Return the latencies in us at percentile `level` (0..1) that reports may quote, by the number of the round."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -104,17 +104,17 @@ def points(floors: Sequence[Floor]) -> list[tuple[int, float]]:
 
 
 def at_point(floors: Sequence[Floor], connections: int, rate_rps: float) -> dict[str, Floor]:
-    """Return {generator: its floor}, for the floors at one rate and number of connections."""
+    """Return the floors at one rate and number of connections, by the name of the generator."""
     return {floor.tool: floor for floor in floors if floor.connections == connections and floor.rate_rps == rate_rps}
 
 
 def reference_of(point: dict[str, Floor]) -> Floor | None:
-    """Return the floor of the first of REFERENCES with good rounds in `point` ({generator: floor}), or None."""
+    """Return the floor of the first generator in REFERENCES that has good rounds, or None. `point`: see `at_point`."""
     return next((point[name] for name in REFERENCES if name in point and point[name].good), None)
 
 
 def added(floor: Floor, reference: Floor, level: float) -> Bounded | None:
-    """Return in us how much slower `floor` is than `reference` at `level` (0..1); None without common rounds."""
+    """Return in us by how much `floor` exceeds `reference` at percentile `level` (0..1); None without common rounds."""
     mine, theirs = by_round(floor.good, level), by_round(reference.good, level)
     return over_rounds(mine[number] - theirs[number] for number in sorted(mine.keys() & theirs.keys()))
 
@@ -127,9 +127,8 @@ MEDIAN, TAIL = 0.5, 0.99
 def resolution_us(floor: Step | None, level: float) -> float | None:
     """Return the smallest difference in us of two medians (`level` 0.5), or of two p99, that a floor resolves.
 
-    Two measurements of this floor differ by less in 95 of 100 cases; its seconds are taken as repeats. If its generator
-    has a timer with a tick, the result is the tick. None if the floor's latencies are not valid or it has too few
-    seconds.
+    Two measurements of this floor differ by less in 95 of 100 cases; the floor's seconds count as repeats.
+    If the generator's timer ticks, the result is the tick. None without valid latencies, or with too few seconds.
     """
     if floor is None or not facts.quotable(floor):
         return None
@@ -188,7 +187,7 @@ class Stall:
 
     @property
     def seen_share(self) -> float:
-        """The counted number of requests that wait longer than `long_s`, divided by the expected number, or NaN."""
+        """The counted number of requests that wait longer than `long_s`, divided by the expected number; or NaN."""
         expected = self.expected_above(self.long_s)
         return self.counted_above(self.long_s) / expected if expected > 0 else math.nan
 
@@ -198,7 +197,7 @@ class Stall:
 
 
 def stall(step: Step) -> Stall | None:
-    """Return the latencies that a step's generator recorded of a frozen server; None without a freeze or latencies."""
+    """Return the latencies that a generator recorded while its server was frozen; None without freeze or latencies."""
     window = step.record.window
     spectrum = step.frames["spectrum"]
     rows = spectrum[spectrum["kind"] == facts.RESPONSE]
@@ -220,7 +219,7 @@ def stall(step: Step) -> Stall | None:
 
 
 def stalls(steps: Sequence[Step]) -> list[Stall]:
-    """Return the `stall` of every step whose server was frozen; steps without recorded latencies are left out."""
+    """Return the `Stall` of every step whose server was frozen; steps without recorded latencies are left out."""
     return [seen for step in steps if (seen := stall(step)) is not None]
 
 
@@ -229,9 +228,9 @@ THROUGHOUT = 99.9  # the highest percentile at which a generator compares its la
 
 
 def own_floor(steps: Iterable[Step], load: Step) -> Step | None:
-    """Return the last floor (load on a server that does nothing) at the rate and connections of `load`; or None.
+    """Return the last floor (load on a server that does nothing) at `load`'s rate and connections, or None.
 
-    If there is one with the workload of `load`, it is the last one of these.
+    A floor with the workload of `load`, if there is one, is preferred to later ones.
     """
     return _last([step for step in _good(steps, FLOOR) if taken_at(step, load)], load)
 

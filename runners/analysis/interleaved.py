@@ -203,7 +203,7 @@ def _jit_us_per_request(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return {treatment: its latency / the do-nothing server's - 1}; empty without such latencies."""
+    """Return by treatment its latency divided by the do-nothing server's, minus 1; empty without such latencies."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -211,7 +211,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if the higher latency is not above a do-nothing server's, or a tail lacks that server."""
+    """Return the row, refused if its higher latency is not above a do-nothing server's or, for a tail, without one."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -223,7 +223,7 @@ def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) 
 
 
 def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Sequence[str]) -> list[Start]:
-    """Return one `Start` per number in `starts`, from loads on one server alone; empty if one of them is missing."""
+    """Return one `Start` per number in `starts`, from loads on one server alone; empty if a load is missing."""
     level, kind = QUANTITIES[quantity].level, QUANTITIES[quantity].column.removesuffix("_us")
     by_start: dict[int, dict[str, float]] = defaultdict(dict)
     for step in steps:
@@ -254,8 +254,9 @@ def _median_start_s(steps: Sequence[Step]) -> float:
 def _starts(
     step: Step, names: Sequence[str], alone: Mapping[str, float], calm: pd.DataFrame | None
 ) -> dict[str, Start]:
-    """Return the `Start` of each quantity, by name; response-time percentiles that late sends affect are left out.
+    """Return by quantity its `Start`: what all servers yielded for it in one fresh start, of which `step` is the load.
 
+    Response-time percentiles that late sends affect are left out. `alone`: {server: the rate of its closed loop}.
     `calm`: the requests outside of the machine's stalls; None if these are not known.
     """
     requests, targets = step.frames["requests"], step.frames["targets"]

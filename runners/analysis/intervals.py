@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return the latency in us at `level` (0..1) without the second that made it (see MADE_BY); None without one."""
+    """Return the latency in us at `level` (0..1) without the one second that made it so long; None if no second did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -59,7 +59,7 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee of one server, with its 95 % interval; an unknown end is NaN."""
+    """The knee of one server, with its 95 % interval; an unknown bound is NaN."""
 
     kind: Kind
     rps: float
@@ -109,8 +109,8 @@ class Knee:
 class Search:
     """A search for the knee of one server: the measured rate steps, and the limits of the search.
 
-    Short steps estimate the knee. A longer step lasts at least `long_s`; it confirms a knee if it meets the objective
-    at this rate, and refutes it if it misses.
+    Short steps estimate the knee. A longer step lasts at least `long_s`; it confirms a knee by meeting the
+    objective at the knee's rate, and refutes the knee by missing the objective there.
     """
 
     objective: Objective
@@ -230,7 +230,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior by short steps, changed to longer steps by DROP, their outcomes and the closed loop."""
+        """Return the posterior of longer steps' knee: `short`, changed by DROP, longer steps and the closed loop."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -330,7 +330,7 @@ def estimate(
 
 
 def first_rates(closed_loop_rps: float, count: int) -> list[float]:
-    """Return rates for the `count` first steps, evenly spaced on a logarithmic scale around that of a closed loop."""
+    """Return the rates of the first `count` steps, evenly spaced on a logarithmic scale around a closed loop's rate."""
     low, high = FIRST_SHARES
     return _spread(low * closed_loop_rps, high * closed_loop_rps, count)
 
@@ -345,8 +345,8 @@ def next_rates(
 ) -> list[float]:
     """Return the rates of the next steps, from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
 
-    If the latest start met the objective at all its rates, up to beyond the likely knee, the next rates lie above them,
-    whatever earlier starts did. If it missed at all its rates, down to below the likely knee, the next rates lie below.
+    If the server's latest start met the objective at all rates, up to beyond the likely knee, the next ones lie higher,
+    whatever earlier starts did. If this start missed at all rates, down to below the likely knee, they lie lower.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

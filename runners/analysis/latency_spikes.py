@@ -1,10 +1,10 @@
-"""Latency spikes, stretches of time in which responses were slow, and the events that can have delayed them.
+"""Latency spikes, stretches of time with slow responses, and events such as pauses that can have caused them.
 
 The threshold of a step is the median p99 of its slices of time, plus five robust standard deviations (F. R. Hampel,
 1974, J. Am. Stat. Assoc. 69) or plus half of that median, whichever is more. A slice is slow if its p99 exceeds the
-threshold. It makes a spike, which begins earlier by the longest response of the slice. Spikes that touch are merged.
-The excess is the time above the threshold, summed over slow responses. The capacity of an event is the longest delay
-that it can have caused (docs/0010-tail-attribution.md).
+threshold. A slow slice makes a spike, which begins earlier by the longest response of the slice. Spikes that touch are
+merged. The excess is the time above the threshold, summed over slow responses. The capacity of an event is the longest
+delay that it can have caused (docs/0010-tail-attribution.md).
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class Grid:
     counts: Floats  # [k, b]: responses of about us[b] in the slice from k * slice_s on
 
     def at(self, level: float) -> Floats:
-        """Return in us a percentile (0..1; 1: the slowest response) of every slice; NaN for one without responses."""
+        """Return in us a percentile (0..1; 1: the slowest response) of every slice; NaN for a slice without any."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
@@ -149,7 +149,7 @@ FEWEST_EVENT_MS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A possible cause of delays, with its events; index i of all arrays is event i."""
+    """A possible cause of delays, such as garbage collection, with its events; index i of every array is event i."""
 
     name: str
     stops: bool  # no response comes while an event lasts
@@ -220,7 +220,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return by sample the ms that threads waited for a core behind other processes and behind serving threads."""
+    """Return by sample how many ms threads waited for a core behind other processes, and behind serving threads."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -233,7 +233,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, excluded: Spans, column: str = "busy_ms") -> Spans:
-    """Return spans of adjacent samples that use at least `share` of a core; time in `excluded` spans does not count."""
+    """Return spans (begin s, end s, ms used) in which `share` of a core or more was used outside of `excluded` ones."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[column], strict=True):
         end = begin + length

@@ -86,7 +86,7 @@ def _long_or_in_bursts(stalls: pd.DataFrame) -> pd.DataFrame:
 
 
 def undisturbed(stalls: pd.DataFrame, slices: pd.DataFrame, utilisation: float) -> tuple[dict[float, float], float]:
-    """Return ({level: latency in us}, share of time left out), from tenths of a second without a stall.
+    """Return ({percentile (0..1): latency in us}, share of time left out), from tenths of a second without a stall.
 
     `slices`: the load's response times by tenth of a second. `utilisation`: of the server, see `windows`.
     """

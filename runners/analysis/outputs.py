@@ -107,7 +107,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Compare the loads that both sides ran; properties in `despite` may differ. Raises PlanError if no loads match."""
+    """Return comparisons of loads that both sides ran; `despite`: what may differ. Raises PlanError if none match."""
     known = [name for name in setting_of(a[0]) if name not in NEVER]
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"

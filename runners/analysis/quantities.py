@@ -143,7 +143,7 @@ class Row:
 
     @property
     def change(self) -> str:
-        """The relative change with its interval as text; if a side's value is a bound: at least 12 % lower."""
+        """The relative change as text: with its interval, or as `at least 12 % lower` if a side's value is a bound."""
         if not (self.decided and (self.at_most or self.at_least)):
             return changed(self.ratio - 1, self.low - 1, self.high - 1)
         if self.direction == Direction.LOWER:
@@ -151,7 +151,7 @@ class Row:
         return at_least(self.low - 1)
 
     def text(self, side: str) -> str:
-        """Return the value of the treatment or the baseline; a bound is marked by `at most` or `at least`."""
+        """Return as text the value of `side`, the treatment or the baseline; a bound begins `at most` or `at least`."""
         bound = "at most " if side in self.at_most else "at least " if side in self.at_least else ""
         value = self.baseline_value if side == self.baseline else self.treatment_value
         return f"{bound}{absolute(self.quantity, value)}"
@@ -209,7 +209,7 @@ def welch(
 
 
 def starts_needed(change: float, half: float, starts: int, margin: float) -> int | None:
-    """Return how many starts would show that a change differs from zero or is within `margin`; None if unknown.
+    """Return how many fresh starts would show that a change is not zero or is within `margin`; None if unknown.
 
     `change`: the change of the logarithm that `starts` starts have measured; `half`: half the width of its interval.
     `margin`: the smallest relative change that matters.

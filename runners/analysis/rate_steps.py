@@ -60,12 +60,12 @@ class RateStep:
 
     @property
     def as_read(self) -> Self:
-        """The step as recorded: lateness of the generator counts as latency of the server."""
+        """A copy with the recorded values alone: what a late generator may have added is not taken out of latencies."""
         return replace(self, best=None)
 
     @property
     def undisturbed(self) -> "RateStep":
-        """The step with the best values that it could have had without late sends and without stalls."""
+        """A copy with the best values that the step could have had without late sends and without stalls."""
         least = self.best or self
         if not self.stalled:
             return least
@@ -89,7 +89,7 @@ class RateStep:
         return StepOutcome.STALLED if (self.best or self).excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
-        """Return the latency in us at percentile `level` (0..1), or at the next higher recorded one, or infinity."""
+        """Return the latency in us at percentile `level` (0..1) or the next higher recorded one; infinite if none."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) over the parts of an objective, cut at +-FURTHEST; above 0: missed."""
+        """Return the largest log(value / limit) over an objective's parts, cut at +-FURTHEST; above 0, it is missed."""
         if self.lost > objective.errors:
             return FURTHEST
         parts = [
@@ -125,7 +125,7 @@ class Point:
 
     @property
     def rps(self) -> float:
-        """The offered rate."""
+        """The offered rate in requests per second."""
         return self.rate_step.rps
 
     @property
@@ -181,7 +181,7 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 
 
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
-    """Return the step, to be judged by its time outside of stalls. `stalls`, `slices`: frames of the load.
+    """Return a copy of the step, to be judged by its time outside of stalls. `stalls`, `slices`: data frames.
 
     `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
     """

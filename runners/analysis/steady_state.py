@@ -45,7 +45,7 @@ class Steadiness:
 
 @once_a_step
 def steadiness(step: Step) -> Steadiness:
-    """Return whether a step is steady, by the median latency, rate and JIT compilation of its seconds."""
+    """Return the `Steadiness` of a step, by the median latency, rate and JIT compilation of every second."""
     seconds = facts.per_second(step)
     medians = seconds["p50_us"].to_numpy(float)
     count = len(medians)
@@ -138,7 +138,7 @@ BOOTSTRAPS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of level in a series of runs."""
+    """A change in the level of a figure, for example of p99, over a series of runs."""
 
     index: int  # of the first run with the new level
     before: float  # median of the runs before
@@ -182,7 +182,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure (G. J. Hahn, 1969, J. Qual. Tech. 1), or None for few."""
+    """Return the 95 % prediction interval of the next figure (G. Hahn, 1969, J. Qual. Tech. 1); None for few values."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -206,7 +206,7 @@ def _best_split(level: Floats, chance: np.random.Generator) -> tuple[int | None,
 
 
 def _gains(rows: Floats) -> Floats:
-    """Return as [row, split] how much a split into parts of FEWEST_A_SIDE or more lowers the row's sum of squares."""
+    """Return an array [row, split]: how much a split (FEWEST_A_SIDE or more a side) lowers the row's sum of squares."""
     count = rows.shape[1]
     left = np.arange(FEWEST_A_SIDE, count - FEWEST_A_SIDE + 1)
     away = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, left - 1]
@@ -223,7 +223,7 @@ class Sentinel:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the sentinel's median lies in its usual range; None if either is not known."""
+        """Whether the sentinel's median lies in its usual range; None if the median or the range is not known."""
         if self.p50_us is None or self.usual_us is None:
             return None
         return self.usual_us[0] <= self.p50_us <= self.usual_us[1]
@@ -246,12 +246,12 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel's median, from the earlier ones since their last change; or None."""
+    """Return the usual range of the next sentinel's median, by earlier ones since their last change; None for few."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 
 
 def judge(step: Step, earlier_us: Sequence[float]) -> Sentinel:
-    """Return the sentinel of the load `step`; `earlier_us`: medians of earlier ones on like machines, oldest first."""
+    """Return the `Sentinel` of a load; `earlier_us`: earlier sentinels' medians on like machines, oldest first."""
     p50 = facts.quoted(step, 0.5)
     return Sentinel(p50.value if p50 else None, usual_before(earlier_us), len(earlier_us))

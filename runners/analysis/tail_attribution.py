@@ -90,7 +90,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return as [offset, spike] the part (0..1) of a spike that a cause explains with its events shifted in time."""
+    """Return an array [offset, spike]: the part (0..1) of a spike that a cause explains if its events are shifted."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)
@@ -186,7 +186,7 @@ MACHINE_SHARE = 0.5  # of the tail: from here on it is the machine's
 def made(step: Step, level: float) -> dict[str, float] | None:
     """Return {cause: share of the tail} of the machine's causes if they explain a percentile (0..1), else None.
 
-    They explain it if it lies above the threshold of spikes and their shares sum to at least half of the excess.
+    They explain a percentile above the threshold of spikes if their shares sum to at least half of the excess.
     """
     value, seen = facts.quoted(step, level), attribution(step)
     if value is None or seen is None or not value.value > seen.tail.threshold_us:

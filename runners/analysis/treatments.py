@@ -36,7 +36,7 @@ class Start:
     left_out: Floats  # [b, i]: of treatment i without the requests of time block b
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of the log ratio of two treatments (indices) by the grouped jackknife, or NaN."""
+        """Return the variance of two treatments' (indices) log ratio by the grouped jackknife; NaN for few blocks."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -74,7 +74,7 @@ def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, colum
 def starts_of(
     frame: pd.DataFrame, treatments: Sequence[str], levels: Sequence[float], column: str = "response_us"
 ) -> dict[float, Start]:
-    """Return what `start_of` does for each of several percentiles, for which requests are sorted once."""
+    """Return the `Start` of every percentile in `levels`, as `start_of` does, but sort the requests only once."""
     values = frame[column].to_numpy(float).copy()
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)
@@ -228,7 +228,7 @@ def _least_correlation(inverse: Floats, effects: Sequence[int], chosen: Sequence
 
 
 def carry_over(successions: pd.DataFrame) -> dict[str, float]:
-    """Return {server: relative change of service p50 in requests that come just after a request to this server}.
+    """Return by server the relative change of service p50 in requests that come just after a request to this server.
 
     Every server follows every other equally often, so the change cancels in ratios. A large one shows that servers
     disturb one another.

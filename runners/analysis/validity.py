@@ -116,7 +116,7 @@ def kept_up(step: Step) -> bool | None:
 
 
 def kept_up_to(step: Step) -> float:
-    """Return the percentile (0..1) up to which the generator's lateness does not matter; 0 if it is not known."""
+    """Return the percentile (0..1) up to which the generator's lateness does not matter; 0 if unknown."""
     percent = number(step, "kept_up_to")
     return percent / 100 if words.known(percent) else 0.0
 

@@ -177,7 +177,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print the judgements, with `--json` also `document` with them, and exit with the code that they decide."""
+        """Print the judgements as text and, for `--json`, `document` with them added; exit with the resulting code."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

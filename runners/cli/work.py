@@ -108,7 +108,7 @@ def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return (step's name, content) of a run's first profile of an event such as cpu.
+    """Return (step's name, content) of a run's first profile of a kind of event such as cpu.
 
     `form`: the content's format, speedscope or pprof. Raises PlanError if there is no such profile.
     """
@@ -271,7 +271,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print a campaign's plan; unless `dry_run`, measure jobs without a result. Return its `Ended`. Raises LabError."""
+    """Print a campaign's plan; unless `dry_run`, measure jobs without a result. Return how it ends. Raises LabError."""
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):
         print(line, file=out, flush=True)

@@ -63,7 +63,7 @@ class FixedRate:
 
     @classmethod
     def known(cls, name: str, title: str, sessions: tuple[Session, ...], questions: tuple[str, ...] = ()) -> Self:
-        """Return a block that measures only these sessions; it chooses no rate, as their trials have one already."""
+        """Return a block that measures only these sessions. It chooses no rate, as the sessions' trials have theirs."""
         treatments = tuple(dict.fromkeys(session.treatment for session in sessions))
         workload = sessions[0].trials[0].workload
         return cls(name, title, treatments, workload, SIZES["quick"], sessions=sessions, questions=questions)
@@ -102,13 +102,13 @@ class FixedRate:
         )
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate of all loads; None for given sessions. `capacity_rps`: {treatment: closed-loop rate}."""
+        """Return the rate of all loads; None if sessions were given. `capacity_rps`: closed-loop rates by treatment."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return the sessions at the rate, first on a server that does nothing; without a rate, the given sessions."""
+        """Return loads' sessions at the rate, first on a server that does nothing; without rate, the given sessions."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)
@@ -278,7 +278,7 @@ class Interleaved:
         return tuple(sessions)
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate offered to every server; None: closed loop. `capacity_rps`: {treatment: closed-loop rate}."""
+        """Return the rate for every server; None for closed loops. `capacity_rps`: {treatment: closed-loop rate}."""
         if self.slice_s > 0:
             return None
         if self.rate_rps > 0:
@@ -296,7 +296,7 @@ class Interleaved:
         return (*treatments, *filter(None, (self.control_setting, self.reference)))
 
     def sessions(self, rate: Rate | None) -> Iterator[SharedSession]:
-        """Yield one session per start; a treatment takes part in `starts` of them. `rate`: offered to every server."""
+        """Yield a session per fresh start of servers; a treatment is in `starts` of them. `rate`: of every server."""
         first, *others = self.ordered
         most, number = self.at_once or len(others), 0
         for start in range(self.starts):

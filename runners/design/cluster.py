@@ -23,7 +23,7 @@ SHARDED = "sharded"
 
 
 def threads(cores: int) -> tuple[int, int]:
-    """Return the threads of a node's pool before and after the changes in report 5, on a machine with `cores` cores."""
+    """Return (before, after): the threads of a node's pool before and after report 5's changes, on `cores` cores."""
     new = min(NEW_THREADS, THREADS_A_CORE * cores)
     return round(new * OLD_THREADS / NEW_THREADS), new
 

@@ -96,7 +96,7 @@ class TargetWorkload(Struct, frozen=True):
 
     @property
     def body_text(self) -> str | None:
-        """The body that is written in the file, with its placeholders; None if the file holds no body."""
+        """The request body in target.yaml, with placeholders that are not filled in yet; None if no body is there."""
         return self.body if self.json is None else msgspec.json.encode(self.json).decode()
 
 

@@ -149,7 +149,7 @@ LADDER = (
 
 
 def setting_of(text: str) -> Setting:
-    """Return the setting of a text, an engine with its flags or `target=FILE`. Raises PlanError if it can't be read."""
+    """Return the setting that a text names: an engine with its flags, or `target=FILE`. Raises PlanError otherwise."""
     target = target_of(text)
     return Setting.parse(text, tuple(ENGINES)) if target is None else target.setting
 
@@ -211,7 +211,7 @@ class Shortfall:
 
 
 def _extents(blocks: Sequence[Block]) -> dict[tuple[Extent, str], float]:
-    """Return {(extent, workload): value}: seconds of the longest load at one rate, and bytes of the largest fill."""
+    """Return by (extent, workload) the seconds of the longest load at one rate, or the bytes of the largest fill."""
     most: dict[tuple[Extent, str], float] = {}
     for block in blocks:
         if isinstance(block, FixedRate) and not block.sessions:

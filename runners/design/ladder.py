@@ -49,7 +49,7 @@ def most_again(steps: int) -> int:
 def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyond: int = 0) -> list[float]:
     """Return the `most` published rates nearest to `base_rps`, lowest first.
 
-    Without `beyond`, no rate is above MOST_SHARE times `base_rps`; with it, so many rates may be above `base_rps`.
+    Without `beyond`, no rate is above MOST_SHARE times `base_rps`; else up to `beyond` rates lie above `base_rps`.
     """
     rates = sorted({rps for rps in published_rps if rps > 0})
     below = [rps for rps in rates if rps <= base_rps]
@@ -58,7 +58,7 @@ def nearest(base_rps: float, published_rps: Sequence[float], most: int, *, beyon
 
 
 def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence[float] = ()) -> list[float]:
-    """Return a ladder's rates, lowest first: published rates, and `shares` of `base_rps` that are not close to one."""
+    """Return a ladder's rates, lowest first: published ones, and `shares` of `base_rps` not near a published one."""
     within = sorted(set(published_rps))
     own = [float(f"{share * base_rps:.3g}") for share in shares]
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
@@ -87,11 +87,11 @@ class WarmServer:
         return step_name(self.workload.name, self.treatment.name)
 
     def warm_up(self, shape: Shape) -> Session:
-        """Return the session of the closed loop that warms the server and shows the rate that it reaches."""
+        """Return the session of the closed loop that warms the server and shows the rate that the server reaches."""
         return self.session(self._closed(shape))
 
     def closed_loop(self, shape: Shape) -> Session:
-        """Return the session of a short closed loop on the warm server, which shows the most that it can achieve."""
+        """Return the session of a short closed loop on the warm server, which shows the server's highest rate."""
         first = self._closed(shape)
         own = replace(first.shape, duration_s=min(CLOSED_S, first.shape.duration_s or CLOSED_S))
         return self.session(replace(first, name=step_name(first.name, "warm"), shape=own))
@@ -176,13 +176,13 @@ class KneeSearch:
         return (max(FEWEST_BATCHES, self.starts) * self.batch_s + closed_s + longer_s) / 60
 
     def until_s(self, start: int) -> float:
-        """Return the seconds of load on a server after which start number `start` ends; start 1 has one load more."""
+        """Return the seconds of load on a server after which fresh start `start` ends; start 1 has one load more."""
         closed_s, longer_s = self._least_confirming_s
         search_s = self.minutes * 60 - (closed_s + max(longer_s, CONFIRMING_SHARE * self.minutes * 60))
         return self.batch_s + (search_s - self.batch_s) * start / self.starts
 
     def session(self, server: WarmServer, index: int, rates: Sequence[float], closed_rps: float) -> Session:
-        """Return load `index`, a session of short steps at `rates` in random order; `closed_rps`: closed-loop rate."""
+        """Return load `index`: a session of short steps at `rates` in random order. `closed_rps`: closed-loop rate."""
         order = in_random_order(rates, self.seed, server.name, index)
         rest_rps = float(f"{REST_SHARE * closed_rps:.3g}")
         sweep = Sweep(order, rest_rps, self.step_s)
@@ -241,7 +241,7 @@ class Ladder:
 
     @property
     def ladder(self) -> str:
-        """The ladder's name in its steps' records; with `shares` it is not the name of the search on this server."""
+        """The ladder's name in its steps' records; with `shares` it differs from that of the server's knee search."""
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:

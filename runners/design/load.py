@@ -15,7 +15,7 @@ HALF_ABSENT = "get-half"
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The requests of one load, and the keys that the store must hold before."""
+    """The requests of one load, and the keys that the store must hold before the load."""
 
     name: str
     script: Path | None  # Lua; None: a GET of `path` again and again
@@ -80,7 +80,7 @@ def random_gets(
 
 
 def hot_gets(keys: int, value_bytes: int, rewrites: int, hot_keys: int, hot_percent: int) -> Workload:
-    """Return a workload: GETs of random keys of a filled store, `hot_percent` % of them to its first `hot_keys`."""
+    """Return a workload: GETs of random keys of a filled store, `hot_percent` % of the GETs to its first `hot_keys`."""
     gets, arguments = random_gets(keys, value_bytes, rewrites=rewrites), (str(keys), str(hot_keys), str(hot_percent))
     return replace(gets, name="get-hot", script=SCRIPTS / "get_hot.lua", arguments=arguments)
 

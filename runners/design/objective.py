@@ -57,7 +57,7 @@ class Objective:
 
     @property
     def sustained_s(self) -> float:
-        """The seconds for which a confirmed rate must meet the objective: ten times the longest limit, at least 10."""
+        """How long a confirmed rate must meet the objective: ten times the longest latency limit, at least 10 s."""
         return max(LEAST_SUSTAINED_S, PERIODS * max((us for _, us in self.latencies), default=0.0) / 1e6)
 
     @property
@@ -140,7 +140,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimit:
-    """A limit that a comparison passes or fails: on a quantity's relative change, or on that of the error share."""
+    """A limit that a comparison passes or fails: on a quantity's relative change, or on the rise of the error share."""
 
     quantity: str
     above: bool  # an upper limit, else a lower one
@@ -149,7 +149,7 @@ class ChangeLimit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a limit such as `p99>+10%`. Raises PlanError if it can't be read, or would always or never fail."""
+        """Return the limit in a text such as `p99>+10%`. Raises PlanError if it is none, or always or never fails."""
         thing = f"--fail-on {text!r}"
         match = _FORM.fullmatch(text)
         if match is None:

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def in_random_order(items: Iterable[T], *seed: object) -> tuple[T, ...]:
-    """Return the items in a random order drawn from `seed`; all random orders but the generator's are drawn here."""
+    """Return the items in a random order drawn from `seed`; all random orders but a load's requests are drawn here."""
     order = list(items)
     random.Random(" ".join(map(str, seed))).shuffle(order)  # noqa: S311 - an order, no secret
     return tuple(order)
@@ -78,7 +78,7 @@ Fault = Freeze | KillNode
 
 @dataclass(frozen=True, slots=True)
 class ClosedLoop:
-    """The keys of a closed loop, and the published run that it repeats."""
+    """The keys of a closed loop, and the published run that the loop repeats."""
 
     drawn_keys: int  # how many keys it draws from
     held_keys: int  # how many keys the store holds

@@ -90,7 +90,7 @@ class TargetFile:
 
     @property
     def repeatable(self) -> bool:
-        """Whether several of its processes can be up at once, with different ports and without a common data folder."""
+        """Whether several processes of the target can be up at once: on different ports, with separate data folders."""
         return self.target.data is None and PORT in self.target.url
 
     def placed(self, port: int, data: Path, listen: str = LOOPBACK) -> Self:
@@ -184,7 +184,7 @@ def targets_of(text: str) -> tuple[TargetFile, ...]:
 
 
 def shared_workload(name: str, files: Sequence[TargetFile]) -> Workload:
-    """Return the workload of this name. Raises PlanError if the targets describe it differently, or one lacks it."""
+    """Return the workload of this name. Raises PlanError if targets describe it differently or lack it."""
     first, *others = (file.workload(name) for file in files)
     if any(workload != first for workload in others):
         names = f"workload {first.name!r} of {' and '.join(file.name for file in files)}"

@@ -35,7 +35,7 @@ from runners.storage.schema import InterleavedRecord, LadderBase, LadderRecord, 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An order to measure a session, or to read it back; the other fields become fields of its steps' records."""
+    """An order to measure a session, or to read back its stored steps; the other fields go into the steps' records."""
 
     session: Session | SharedSession
     ladder: LadderRecord | None = None
@@ -48,9 +48,9 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Yield the sessions of an interleaved block: closed loops that set the rate, then starts until there is a verdict.
+    """Yield the sessions of a comparison: closed loops that set the rate, then fresh starts until there is a verdict.
 
-    It is sent the steps of a session in return. `reached_rps`: {treatment: closed-loop rate} if an earlier block
+    The caller sends a session's steps in return. `reached_rps`: {treatment: closed-loop rate} if an earlier block
     has measured it.
     """
     capacity_rps = dict(reached_rps or {})
@@ -102,8 +102,8 @@ def search(block: KneeSearch, say: Say) -> Generator[Request, list[Step], list[_
 def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     """Yield the sessions of a ladder: its search or closed loop, a step per rate, repeats, and profiled steps.
 
-    A step is repeated if the generator was late or the step is invalid. `base`: what the rates are shares of, if an
-    earlier block has measured it.
+    A step is repeated if the generator was late or the step is invalid. `base`: the rate whose shares are
+    offered, if an earlier block has measured it.
     """
     if block.search is not None:
         (searched,) = yield from search(block.search, say)
@@ -154,14 +154,14 @@ class _ServerSearch:
         )  # fmt: skip
 
     def begin(self, closed: Step) -> None:
-        """Begin a start with its closed loop; rates chosen before stay if they overlap its `first_rates`."""
+        """Begin a start with its closed loop; rates chosen before stay if they overlap the loop's `first_rates`."""
         self.closed.append(closed)
         first = knees.first_rates(facts.achieved_rps(closed), BATCH)
         if not self.rates or max(self.rates) < min(first) or min(self.rates) > max(first):
             self.rates = [min(max(rps, self.block.low_rps), self.block.high_rps) for rps in first]
 
     def next_load_fits(self) -> bool:
-        """Return whether to send another load: the first one of a start, or the knee is imprecise and time is left."""
+        """Return whether to send another load: it is a start's first one, or the knee is imprecise and time is left."""
         start, ladder = self.server.start, self.loads[-1].record.ladder if self.loads else None
         if not self.loads or (ladder is not None and ladder.start != start):
             return True

@@ -25,7 +25,7 @@ KERNEL = "python3"
 
 
 class NotebookError(LabError):
-    """A notebook's cell that failed, or a kernel that died."""
+    """The error for a notebook with a cell that failed, or whose kernel died."""
 
 
 def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | None = None) -> RunFolder:
@@ -58,7 +58,7 @@ def run_notebook(plan: Experiment, given: Mapping[str, object], resume: Path | N
 
 
 def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) -> None:
-    """Run a notebook in a kernel of its own; the run folder gets the executed copy.
+    """Run a notebook in a Jupyter kernel of its own; the run folder gets the executed copy.
 
     Raises NotebookError if a cell fails or the kernel dies.
     """
@@ -93,7 +93,7 @@ def execute(notebook: Path, folder: RunFolder, parameters: Mapping[str, Value]) 
 
 @contextlib.contextmanager
 def _interrupts_for_the_kernel(folder: RunFolder) -> Iterator[None]:
-    """Pass the first Ctrl-C to the kernel, which then ends its cell; the second Ctrl-C ends this process.
+    """Pass the first Ctrl-C to the notebook's kernel, which then ends the cell; the second Ctrl-C ends this process.
 
     nbclient itself would close the kernel's sockets in the middle of the cell. A kernel that has not begun the run is
     ended at once, since an import that is interrupted prints a traceback. Raises KeyboardInterrupt after a Ctrl-C.
@@ -127,7 +127,7 @@ REMEDY = "begin a new run"
 
 
 def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
-    """Return the manifest of a run of the experiment `plan`. Raises PlanError if it is a run of another one."""
+    """Return the manifest of a run of the experiment `plan`. Raises PlanError for another experiment's run."""
     manifest = folder.manifest()
     if manifest.get("experiment") != plan:
         raise PlanError(str(folder.path), f"it is a run of {manifest.get('experiment')}, not of {plan}", REMEDY)

@@ -148,7 +148,7 @@ def settings(job: Job) -> str:
 
 
 def plan_lines(jobs: Sequence[Job], runs: Path, minutes: float | None, ordered: bool = False) -> Iterator[str]:
-    """Yield the lines of a plan: one per combination of settings, with `ordered` one per job, then the planned time."""
+    """Yield a plan's lines: one per combination of settings; if `ordered`, also one per job; then the planned time."""
     measured = {job.folder for job in jobs if outcome_of(job, runs) is not None}
     cells: dict[tuple[str, str], list[Job]] = {}
     for job in jobs:
@@ -179,7 +179,7 @@ class Lines(Sink):
         self.note(f"{at} {job.name} {settings(job)}, repeat {job.repeat}: planned {duration(job.planned_s)}")
 
     def end(self, job: Job, outcome: JobOutcome, there: bool) -> None:
-        """Show how a job ended, unless its result was `there` before the campaign."""
+        """Show how a job ended, unless its result was `there` already."""
         del self._left[job.folder]
         self._under_way.discard(job.folder)
         if there:

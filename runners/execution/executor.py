@@ -198,7 +198,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return a warm server, started now or before; and the step of `warming` if the session has no other trial."""
+        """Return (warm server, started now or before; step of `warming` if it is the session's only trial, or None)."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -357,7 +357,7 @@ class Servers:
         return external.launch(file, folder, self.cpus, name, engine, self._listen)
 
     def stop(self) -> None:
-        """Stop all servers that are up, the last one first; they flush their data."""
+        """Stop all servers that are up, the last started one first; they flush their data."""
         while self._up:
             self._up.pop().stop()
 

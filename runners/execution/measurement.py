@@ -197,7 +197,7 @@ class Measurement:
                     raise MeasureError(f"target {server.subject}", cause, remedy)
 
     def profile_of(self, trial: Trial) -> ProfileSpec | None:
-        """Return profiler settings from the rate and CPU use of the trial's clean run; None if it is not profiled."""
+        """Return profiler settings from the trial's rate and CPU use without a profiler; None if it is not profiled."""
         if not trial.profile:
             return None
         clean, rps, cpu_share = self._taken.get(trial.name.partition("-profiled")[0]), 0.0, 0.0
@@ -223,9 +223,9 @@ AT_REST = 0.05  # of a core: a compiler that uses no more counts as idle
 
 
 def await_rest_s(read_s: Callable[[], float | None], bound_s: float) -> float | None:
-    """Wait until the compiler is idle; return the seconds waited, or None if it is still busy after `bound_s`.
+    """Wait until the JIT compiler is idle; return the seconds waited, or None if it is still busy after `bound_s`.
 
-    `read_s` returns the compiler's CPU time in s. None is also returned if it is not known.
+    `read_s` returns the compiler's CPU time in s. If that time is not known, None is returned too.
     """
     began_s = time.monotonic()
     before_s, read_at_s = read_s(), began_s
@@ -266,7 +266,7 @@ def warm_up(
 
 
 def let_rest(server: Target, step: Step) -> None:
-    """If a step left JIT compilation unfinished, wait until the server is done with it, for at most REST_S."""
+    """If a step left JIT compilation unfinished, wait until the server has finished compiling, for at most REST_S."""
     if not_warm(step) and server.alive():
         with _compiler_on_all_cores(server):
             _await_compiler(server, REST_S)

@@ -30,7 +30,7 @@ WIDTH_PX, STRIP_PX, LABEL_PX = 640, 44, 190
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One second of a load; its percentiles are NaN if it has no response."""
+    """The rate and percentiles of about one second of a load; percentiles are NaN without a response."""
 
     rate_rps: float
     p50_us: float
@@ -42,7 +42,7 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield a Moment from the lines that a load's log has got since the last one; None if there are none."""
+    """Yield, time after time, a Moment from the lines added to a load's log since the last yield; None without any."""
     # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
@@ -63,7 +63,7 @@ def followed(log: Path) -> Iterator[Moment | None]:
 
 
 def drawing(moments: Sequence[Moment]) -> str:
-    """Return the last SHOWN_S seconds of a load as SVG: achieved rate; p50 and p99 on a logarithmic scale."""
+    """Return the last SHOWN_S seconds of a load as SVG: the achieved rate, then p50 and p99 on a logarithmic scale."""
     shown, parts = moments[-SHOWN_S:], list[str]()
     latest = shown[-1]
     both = zip(*((moment.p50_us, moment.p99_us) for moment in shown), strict=True)
@@ -101,7 +101,7 @@ SHOWN_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The progress of a run: planned seconds done and in total, the current part, the last second of its load."""
+    """The progress of a run: planned seconds done, planned in total, current part, last second of the part's load."""
 
     done_s: float
     total_s: float
@@ -187,7 +187,7 @@ class LineSink(Sink):
 
 
 class NotebookSink(LineSink):
-    """One live line in a notebook's cell, above a figure of the running load; both vanish when the work is over."""
+    """One live line in a notebook cell's output, above a figure of the running load; both vanish when work is over."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__(out)
@@ -222,7 +222,7 @@ class NotebookSink(LineSink):
 
 
 class SocketSink(Sink):
-    """Sends progress to the `lab run` that started this kernel, and ends the kernel when `lab run` is gone."""
+    """Sends progress to the `lab run` that started this notebook kernel, and ends the kernel when `lab run` is gone."""
 
     def __init__(self, address: str) -> None:
         self._connection: Connection = Client(address)
@@ -268,7 +268,7 @@ class Progress:
     def part(self, text: str, planned_s: float, in_plan_s: float | None = None) -> Iterator[Callable[..., None]]:
         """Show a part of the run while the body runs; yield a function to call with the seconds since the part began.
 
-        `planned_s`: how long the part takes. `in_plan_s`: what the run's total includes for it; None: the same.
+        `planned_s`: how long the part takes. `in_plan_s`: what the run's total includes for the part; None: as much.
         """
         if in_plan_s is not None:
             self._total_s += planned_s - in_plan_s
@@ -287,7 +287,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """When the body has measured a block, replace `planned_s` in the run's total by the seconds of its parts."""
+        """When the body has measured a block, replace `planned_s` in the run's total by the seconds of the parts."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s
@@ -300,7 +300,7 @@ class Progress:
         self._sink.say(printable(line))
 
     def note(self, line: str) -> None:
-        """Show a line that readers of the results need; a notebook keeps it in its output."""
+        """Show a line that readers of the results need; a notebook keeps the line in its cell's output."""
         self._sink.note(printable(line))
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class Progress:
 
 @contextlib.contextmanager
 def listening(shown_in: Sink) -> Iterator[str]:
-    """Show a kernel's progress while the body runs; yield the address for LAB_PROGRESS."""
+    """While the body runs, show the progress that a notebook kernel sends; yield the kernel's value of LAB_PROGRESS."""
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         address = str(Path(folder) / "progress")
         listener = Listener(address, "AF_UNIX")

@@ -22,7 +22,7 @@ CLOSED = "wrk"  # it knows no rate
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size: in a round, every generator is measured once at every point."""
+    """The rounds of one size of run, such as quick; a round measures a generator at every point that it can send."""
 
     points: tuple[tuple[int, float], ...]  # pairs of connections and rate
     rounds: int

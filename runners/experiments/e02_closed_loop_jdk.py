@@ -51,14 +51,14 @@ MIXED = Loop("mixed", "named_mixed.lua", HELD_KEYS, HELD_KEYS, ("each",))
 
 
 def server(name: str, jdk: int, executor: str, *jvm_flags: str, text: bool = True) -> Setting:
-    """Return report 2's server on JDK `jdk` (0: the lab's). Without `text`, one write sends a whole response."""
+    """Return report 2's server on JDK `jdk` (0: the lab's). With `text` a response to PUT is two writes, else one."""
     flags = ("--executor", executor, *(("--answer-text",) if text else ()))
     return Setting(name, "files", flags, jvm_flags, jdk=jdk, front=JDK_FRONT)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Closed loops on one server setting, in order, on one store."""
+    """Closed loops that run in this order on one server setting and one store."""
 
     title: str
     setting: Setting
@@ -73,12 +73,12 @@ class Stage:
         return self.setting.name
 
     def output(self, loop: Loop, connections: int) -> str | None:
-        """Return the name of the published output of a loop; None if the loop was not published."""
+        """Return the name of the generator's published output for a loop; None if the loop was not published."""
         kind = loop.name.partition("-")[0]
         return f"report-2/{self.name}-{kind}-{connections}" if loop in self.published else None
 
     def block(self, size: str, profile: tuple[str, ...] = ()) -> FixedRate:
-        """Return the block for a size: every loop on every number of connections. `profile`: the events to profile."""
+        """Return a size's block: every loop on every number of connections. `profile`: kinds of event to profile."""
         published_s, other_s, connections = SIZES[size]
         trials, held = list[Trial](), 0
         for loop in self.loops:

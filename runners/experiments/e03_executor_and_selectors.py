@@ -58,7 +58,7 @@ _TRIED = {"smoke": 1, "quick": 3, "published": len(_QUEUES), "full": len(_QUEUES
 
 
 def queues(size: str) -> list[Setting]:
-    """Return the settings that differ in the queue of their thread pool, as many as a size has time for."""
+    """Return settings that differ only in the queue of the thread pool; a smaller `size` of run gets fewer of them."""
     return [
         _execution(f"queue-{kind}-{length}", "--execution=pool", f"--queue={kind}", f"--queue-size={length}")
         for kind, length in _QUEUES[: _TRIED[size]]
@@ -72,7 +72,7 @@ def put(size: str) -> Workload:
 
 
 def get(size: str) -> Workload:
-    """Return GET of random keys, all in the store; the published GET also asked for absent ones. `size`: of the run."""
+    """Return GET of random keys, all in the store (the published GET also drew absent ones). `size`: such as quick."""
     outputs = tuple(name for name in columns("report-3", "-get-") if not name.endswith("-1conn"))
     return random_gets(KEYS[size], VALUE_BYTES, outputs)
 
@@ -87,7 +87,7 @@ def closed_loops(size: str, connections: int) -> FixedRate:
 
 
 def crossed(name: str, size: str, connections: int) -> Interleaved:
-    """Return a comparison in slices of time: one selector or many, with and without a pool. `name` is in SLICED."""
+    """Return a comparison in slices of time: one selector or many, with and without a pool. `name`: such as put-10k."""
     plan, method, large = SLICES[size], name[:3], name.endswith("-10k")
     if large:
         sent = sized_puts(LARGE_KEYS, LARGE_BYTES) if method == "put" else random_gets(LARGE_KEYS, LARGE_BYTES)

@@ -59,7 +59,7 @@ def compared(
 ) -> Interleaved:  # fmt: skip
     """Return a comparison of settings, the first of which is the baseline, by closed loops in slices of time.
 
-    If there are only two, each is started FEWEST_STARTS times, unless the size is full. `workload`: PUT by default.
+    Two settings start FEWEST_STARTS times; more of them, or at size full, as SLICES says. `workload`: None means PUT.
     """
     plan = SLICES[size]
     return Interleaved(
@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three, `before` and `after` the changes; nothing for a size not in PRICE."""
+    """Yield comparisons of one node with three, `before` and `after` the changes; no block if PRICE lacks the size."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return
@@ -89,7 +89,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
 
 
 def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:
-    """Return two blocks: the knee of `after` and rates around it, one of them profiled; the same rates on `before`."""
+    """Return two blocks: the knee of `after` with rates around it, one of them profiled; `before` at the same rates."""
     profile, published = listed(asked["profile"]), with_rates(workload.published_rates)
     plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", "alike"))
     size = SIZES[str(asked["size"])]

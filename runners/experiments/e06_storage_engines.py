@@ -32,7 +32,7 @@ PROFILED = (STORES["rocksdb"], STORES["lsm"])
 
 
 def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Setting]:
-    """Return the chosen stores whose knee search fits into a size; if none of them fits, all chosen stores."""
+    """Return the chosen stores whose knee search fits into a run of this size; if none of them does, all of them."""
     names = STORES if size != "quick" else READ if workload.filled_keys else WRITTEN
     return [store for store in chosen if store.name in names] or chosen
 
@@ -45,7 +45,7 @@ def settings(names: str, size: str) -> list[Setting]:
 
 
 def loads(size: str) -> tuple[Workload, Workload]:
-    """Return two workloads for a size: PUT of random keys; GET of keys that the fill has written several times."""
+    """Return (PUT, GET) for a size: PUT of random keys, GET of random keys that the fill has written several times."""
     return sized_puts(KEYS[size], VALUE_BYTES), random_gets(KEYS[size], VALUE_BYTES, rewrites=REWRITES)
 
 

@@ -52,7 +52,7 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     questions: tuple[str, ...] = ()
 
     def block(self, name: str, size: str, connections: int) -> Interleaved:
-        """Return a comparison of the levels of switch `name`, for throughput by slices of time, else by request."""
+        """Return a comparison of the switch's levels: by slices of time if its gain is throughput, else by request."""
         settings = tuple(old_lsm(f"{name}-{label}", flags) for label, flags in self.levels.items())
         slices = self.gain == THROUGHPUT
         plan = (SLICES if slices else COMPARED)[size]

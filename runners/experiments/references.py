@@ -32,7 +32,7 @@ def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
 
 
 def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
-    """Return {name: published output of a load generator} to compare a run with; empty for a run on other servers."""
+    """Return load generators' published outputs to compare a run with, by name; empty if it ran on a user's servers."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
     outputs = {}

@@ -54,7 +54,7 @@ _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder'
 
 
 class LostHostError(MeasureError):
-    """A host no longer responds: what it was measuring has to be measured again, on it or on another host."""
+    """A host no longer responds: what it was measuring has to be measured again, on this or another host."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LocalSeat:
-    """A place for a generator on the server's own host. The server's clock, telemetry and stall log serve both."""
+    """A place for a generator on the server's own host: one clock, telemetry and stall log serve both programs."""
 
     name: str
 
@@ -100,7 +100,7 @@ class LocalSeat:
         return NetworkRecord()
 
     def clock(self) -> ClockRecord:
-        """Return the record of a clock without an offset: it is our own clock."""
+        """Return a record without an offset: server and generator have the same clock."""
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Return how long TCP handshakes with the kernel of each URL's server take, and how many have failed."""
+    """Return the record of how long TCP handshakes with every URL's server take, and of how many have failed."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -223,7 +223,7 @@ def send_shared(
 
 @contextmanager
 def sending(generators: int) -> Iterator[Sender]:
-    """Yield the function that sends loads by so many generators, here or on a fleet; for 0 it is `run_load`."""
+    """Yield the function that sends loads by so many generators, here or on a fleet; for 0 generators, `run_load`."""
     if not generators:
         yield run_load
         return

@@ -46,7 +46,7 @@ _leases: dict[str, float] = {}
 
 
 class LabPlugin(WorkerPlugin):  # type: ignore[misc] # distributed has no types
-    """Adds handlers for clock and leases to a worker, on its existing connection: no other port is opened."""
+    """Adds handlers for clock and leases to a worker, on the worker's existing connection: no other port is opened."""
 
     name = "lab"
 
@@ -117,7 +117,7 @@ class Fleet:
         return sorted(hosts, key=lambda host: (host.name.zfill(8), host.address))
 
     def exchanges(self, host: Host) -> list[shares.Exchange]:
-        """Ask for a host's clock EXCHANGES times; return the time stamps. Raises LostHostError if the host is gone."""
+        """Ask a host EXCHANGES times for the time; return the time stamps. Raises LostHostError if the host is gone."""
 
         async def ask() -> list[shares.Exchange]:
             exchanges = []

@@ -25,7 +25,7 @@ _FINISH_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadTarget:
-    """One of the servers that share a schedule. Raises MeasureError if a field contains `,`, or the name `=`."""
+    """One of the servers that share a schedule. Raises MeasureError for a field with a `,` or a name with a `=`."""
 
     name: str
     url: str
@@ -107,9 +107,9 @@ def run_load(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if it can't send it.
+    """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if it can't.
 
-    `tick(generator_pid, elapsed_s)` is called once a second; if it returns False, the load is stopped early.
+    `tick(generator_pid, elapsed_s)` is called once a second; if the call returns False, the load is stopped early.
     """
     command = pinned(generator.command(spec, folder), spec.cpus)
     started_unix_us, begin = time.time_ns() // 1000, time.monotonic()

@@ -28,7 +28,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads use all cores while the body runs; first wait up to `await_s` for them."""
+    """Let a process's compiler threads use all cores while the body runs; wait up to `await_s` until they exist."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)
@@ -56,7 +56,7 @@ def _pin(pid: int, cpus: Iterable[int]) -> int:
 
 
 def proc_text(path: Path | str) -> str:
-    """Return the text of one of the kernel's files; "" if it can't be read."""
+    """Return the text of a file of the Linux kernel (/proc, /sys); "" if it can't be read."""
     with contextlib.suppress(OSError):
         return Path(path).read_text(encoding="utf-8", errors="replace")
     return ""
@@ -66,7 +66,7 @@ def proc_text(path: Path | str) -> str:
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server into a control group of equal CPU weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: pids by server name. Afterwards a server's processes are back in the group of its first one.
+    `servers`: pids by server name. Afterwards a server's processes are back in the group that its first one was in.
     """
     folder, weight, usual, controller = root / "cpu", "cpu.shares", "1024", "cpu"
     if "cpu" in proc_text(root / "cgroup.subtree_control").split():

@@ -135,7 +135,7 @@ class Child:
                 os.kill(self.pid, number)
 
     def stop(self) -> int:
-        """Ask the process to stop, kill it after its grace time (see `start`), and return the exit code. Repeatable."""
+        """Ask the process to stop, kill it after its grace time, and return the exit code. May be called twice."""
         with contextlib.suppress(OSError):  # the guard has gone, or this was called before
             self._lab_end.sendall(_STOP)
         if not self.wait_up_to(self._grace_s * 2 + 2):

@@ -28,7 +28,7 @@ _HEAD = struct.Struct(f"<{len(MAGIC)}sII")
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of one step in an archive: its record, its frames and its generator's console output."""
+    """The content of one step in an archive: its record, its data frames and its generator's console output."""
 
     meta: dict[str, Any]  # the record
     frames: Mapping[str, "pd.DataFrame"]
@@ -37,7 +37,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where the rows of one frame, of all steps together, lie in the archive file."""
+    """Where the archive file holds the rows of one data frame, of all steps together."""
 
     rows: tuple[int, ...]  # number of rows of each step
     columns: tuple[dict[str, Any], ...]  # the `Column` of every column
@@ -69,7 +69,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> "dict[str, pd.DataFrame]":
-        """Return {step: its frame `name`}, without steps whose frame has no row."""
+        """Return the data frame `name` of every step, by the step's name, without steps whose frame has no row."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]
@@ -118,7 +118,7 @@ def steps_file(run: Path) -> Path:
 
 
 def write_archive(run: Path, steps: Iterable[Content]) -> None:
-    """Make the folder `run` and write the steps, in the order of their start, into an archive there."""
+    """Make the folder `run` and write the steps, sorted by their start time, into an archive there."""
     import pandas as pd
 
     from runners.storage.columns import compressed, pack, packed_texts, texts_of

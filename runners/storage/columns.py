@@ -44,7 +44,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
-    """Return {column: its sorted distinct texts in all frames}, for text columns."""
+    """Return the sorted distinct texts of every text column in all data frames, by the column's name."""
     texts: dict[str, set[str]] = {}
     for frame in frames:
         for name in frame.columns:
@@ -54,7 +54,7 @@ def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:
 
 
 def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], bytes]:
-    """Return the `Column` of every column of a frame as a dict, and all columns' bytes; `texts`: see `texts_of`."""
+    """Return (the `Column` of every column of a data frame as a dict, all columns' bytes). `texts`: see `texts_of`."""
     written: dict[str, tuple[Column, Whole]] = {}
     parts: list[bytes] = []
     # text columns first, because the rows of number columns may be sorted by them
@@ -69,7 +69,7 @@ def pack(frame: pd.DataFrame, texts: Mapping[str, Sequence[str]]) -> tuple[list[
 
 
 def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the frame that `pack` wrote; `texts`: {column: its distinct texts as an Arrow array}."""
+    """Return the data frame that `pack` wrote; `texts`: {column: its distinct texts as an Arrow array}."""
     import pyarrow as pa
 
     codes: dict[str, Whole] = {}
@@ -115,7 +115,7 @@ def _kind(values: pd.Series) -> str:
 def _smallest(
     name: str, values: pd.Series, texts: Mapping[str, Sequence[str]], others: Mapping[str, tuple[Column, Whole]]
 ) -> tuple[Column, Whole, bytes]:
-    """Return (description, codes, packed values) of a column, at its smallest: best coding, then base, then group.
+    """Return (description, codes, packed values) of a column in its smallest form: best coding, then base, then group.
 
     `texts`: see `texts_of`. `others`: the columns that were written before, by name.
     """

@@ -1,4 +1,4 @@
-"""The run folder: the names of its files, its manifest, its steps (step_folder.py) and its frames.
+"""The run folder: the names of its files, its manifest, its steps (step_folder.py) and its data frames.
 
 The name of a step's folder ends in ``.partial`` until the step is complete.
 """
@@ -43,7 +43,7 @@ _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
 def run_path(text: str) -> Path:
-    """Return the folder of the run with the id `text`; `text` itself as a path if that exists or no run has this id."""
+    """Return the folder of the run with the id `text`; or `text` as a path if this path exists or no run has the id."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -95,12 +95,12 @@ class RunFolder:
         return self.path.name
 
     def write_frame(self, name: str, frame: "pd.DataFrame") -> None:
-        """Store a frame about the whole run, not one step, as a Parquet file."""
+        """Store a data frame about the whole run, not about one step, as a Parquet file."""
         (self.path / "frames").mkdir(exist_ok=True)
         frame.to_parquet(self.path / "frames" / f"{name}.parquet", index=False)
 
     def read_frames(self) -> "dict[str, pd.DataFrame]":
-        """Return the frames about the whole run, by name. Raises StoreError if a file can't be read."""
+        """Return the data frames about the whole run, by name. Raises StoreError if a file can't be read."""
         import pandas as pd  # here, because code that uses no frame imports this module too
 
         frames = {}
@@ -167,11 +167,11 @@ class RunFolder:
         step.path.replace(graveyard / f"{step.name}-{secrets.token_hex(3)}")
 
     def steps(self) -> list[StepFolder]:
-        """Return the complete steps in the order of their start. Raises StoreError if a step's record can't be read."""
+        """Return the complete steps, sorted by start time. Raises StoreError if a step's record can't be read."""
         return sorted(self.complete(), key=lambda step: step.read_meta().get("started_unix_us") or 0)
 
     def complete(self) -> list[StepFolder]:
-        """Return the complete steps, even with an unreadable record, sorted by name; in an archive, by their start."""
+        """Return the complete steps, even with an unreadable record, sorted by name; in an archive, by start time."""
         if archive := Archive.at(self.path):
             return [archive.step(name) for name in archive.metas]
         steps = map(StepFolder, sorted(self.steps_path.iterdir()) if self.steps_path.is_dir() else ())
@@ -201,7 +201,7 @@ def console_step(path: Path) -> StepFolder | None:
 
 
 def runs(root: Path) -> list[RunFolder]:
-    """Return all run folders directly below `root`, sorted by name (experiment, then start)."""
+    """Return all run folders directly below `root`, sorted by name (experiment, then start time)."""
     return [RunFolder(manifest.parent) for manifest in sorted(root.glob("*/manifest.json"))]
 
 

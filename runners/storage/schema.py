@@ -88,7 +88,7 @@ class OtherProcess(Struct, frozen=True):
 
 
 class WitnessRecord(Struct, frozen=True):
-    """The cores on which the stall witness ran during a load; it is a thread that sees its core stall."""
+    """The cores on which the stall witness, a thread that sees its core stall, ran during a load."""
 
     cpus: tuple[int, ...] = ()
     note: str | None = None  # why it watched none
@@ -140,7 +140,7 @@ class SearchRecord(Struct, frozen=True):
 
 
 class LadderBase(Struct, frozen=True):
-    """The base rate of a ladder, whose rates are shares of it."""
+    """The base rate of a ladder; the ladder's rates are shares of this rate."""
 
     what: str  # `knee` or `closed loop`
     rps: float

@@ -17,7 +17,7 @@ class BadProfileError(ValueError):
 
 
 def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
-    """Yield (frames, count) of the samples in a pprof profile, root first. Raises BadProfileError for other data."""
+    """Yield (stack frames from the root on, count) of every sample in a pprof profile. Raises BadProfileError."""
     try:
         if data[:2] == b"\x1f\x8b":
             data = zlib.decompressobj(31).decompress(data, MOST_BYTES)
@@ -39,7 +39,7 @@ def decoded(data: bytes) -> Iterator[tuple[list[str], int]]:
 
 
 def encoded(stacks: Mapping[str, int], event: str) -> bytes:
-    """Return a pprof profile of an event (cpu, alloc, lock) as bytes; `stacks`: {`root;frame;frame`: weight}."""
+    """Return a pprof profile of one kind of event (such as cpu) as bytes; `stacks`: {`root;frame;frame`: weight}."""
     strings = {"": 0}
 
     def text(value: str) -> int:

@@ -1,4 +1,4 @@
-"""The folder of one step: the names of its files, its record (step.json), and its frames (Parquet files)."""
+"""The folder of one step: the names of its files, its record (step.json), and its data frames (Parquet files)."""
 
 import json
 import os
@@ -76,7 +76,7 @@ class StepFolder:
     empty = Inside("frames/empty.json", "JSON list of the frames without a row, which have no file.")
 
     def collapsed(self, event: str) -> Path:
-        """Return the path of the collapsed stacks of `event` (cpu, alloc, lock): lines `frame;frame;frame count`."""
+        """Return the path of collapsed stacks, lines `frame;frame;frame count`, of a kind of event such as cpu."""
         return self.path / f"{event}.collapsed"
 
     def frame(self, name: str) -> Path:
@@ -102,7 +102,7 @@ class StepFolder:
             raise StoreError(str(self.meta), f"can't be read ({error})", "run the step again") from error
 
     def write_frames(self, frames: Mapping[str, "pd.DataFrame"]) -> None:
-        """Store each frame that has rows as a Parquet file; the file `empty` lists the names of frames without rows."""
+        """Store each data frame that has rows as a Parquet file; the file `empty` lists the names of the others."""
         import pyarrow as pa  # here, because code that uses no frame imports this module too
         import pyarrow.parquet as pq
 
@@ -116,7 +116,7 @@ class StepFolder:
         write_json(self.empty, sorted(name for name, frame in frames.items() if frame.empty))
 
     def read_frame(self, name: str) -> "pd.DataFrame | None":
-        """Return the stored frame `name`; None if the step has no such frame or the frame has no row."""
+        """Return the stored data frame `name`; None if the step has no such frame or the frame has no row."""
         import pyarrow.parquet as pq
 
         if not self.frame(name).exists():
@@ -126,7 +126,7 @@ class StepFolder:
         return frame
 
     def empty_frames(self) -> frozenset[str]:
-        """Return the names of the frames without rows; no names if an earlier version of the lab stored the step."""
+        """Return the names of data frames without rows; no names if an earlier version of the lab stored the step."""
         try:
             return frozenset(json.loads(self.empty.read_text(encoding="utf-8")))
         except (OSError, ValueError):

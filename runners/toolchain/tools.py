@@ -156,7 +156,7 @@ def find_tool(name: str) -> Tool | None:
 
 
 def is_wrk2(usage: str) -> bool:
-    """Return whether a usage text (printed without arguments) is wrk2's; its binary is often called wrk."""
+    """Return whether a usage text (printed without arguments) is wrk2's; the binary of wrk2 is often called wrk."""
     return bool(re.search(r"-R,\s*--rate", usage))
 
 

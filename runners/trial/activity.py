@@ -243,7 +243,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return {name: CPU time (ns) since the sampling began} of processes outside of the load, also ended ones."""
+        """Return by name the CPU time (ns) since sampling began of processes outside of the load, also ended ones."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:
@@ -309,9 +309,9 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @contextlib.contextmanager
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
-    """While the body runs, let the stall witness watch cores, by default all usable ones; yield a list for its record.
+    """While the body runs, let the stall witness watch `cpus` (default: all usable ones); yield a list for its record.
 
-    After the body, `file` is complete and the list holds the record; its `note` says why the witness could not run.
+    After the body, `file` is complete and the list holds the record, whose `note` says why if the witness did not run.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     child = None

@@ -142,7 +142,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT a key `count` times on one connection; return for each response: number, bytes and fields of its head."""
+    """PUT a key `count` times on one connection; return by response its `number`, its head's `bytes` and `fields`."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
@@ -185,7 +185,7 @@ def tcp_counters() -> dict[str, int]:
 
 
 def timer_hz() -> int | None:
-    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if no file says it."""
+    """Return how often per second the kernel's coarse timers tick (CONFIG_HZ); None if no file states this."""
     for path in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
         with contextlib.suppress(OSError, EOFError):
             content = path.read_bytes()

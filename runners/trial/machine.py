@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return the server's cores and the generator's, which differ; (None, None) for a lone core or without taskset."""
+    """Return (cores for the server, other cores for the generator); (None, None) for a lone core or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
@@ -94,7 +94,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`."""
+    """One line of `lab doctor`: a thing that is looked for, what is there, and the remedy."""
 
     name: str
     found: str | None  # None: it is not on this machine

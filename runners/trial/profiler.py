@@ -143,7 +143,7 @@ class Profiler:
         return classes
 
     def _read_back(self, recording: Path, events: Sequence[str]) -> ProfileRecord:
-        """Return the profiler's engine, version and settings as recorded, and the number of samples of each event."""
+        """Return the profiler's engine, version and settings as recorded, and the number of samples by event kind."""
         jfr = str(self.jdk.tool("jfr"))
         commands = (["print", "--json", "--events", "jdk.ActiveSetting"], ["summary"])
         with ThreadPoolExecutor(max_workers=len(commands)) as pool:
@@ -157,7 +157,7 @@ class Profiler:
 
 
 def collapse(timed: Path, event: str, out: Path) -> None:
-    """Write an event's stacks, summed over time, as lines `stack weight`; cpu counts samples, alloc bytes, lock ns."""
+    """Write the stacks of a kind of event as lines `stack weight`: samples for cpu, bytes for alloc, ns for lock."""
     stacks, sums = dict[str, str](), Counter[str]()
     with timed.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:

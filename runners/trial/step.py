@@ -53,7 +53,7 @@ def _log_slices(copies: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """The growth of the counters of one of several servers that share a load, from before the load to its end."""
+    """By how much the counters of one server grow during a load that several servers share."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -61,7 +61,7 @@ class _Counters:
         self._before, self._before_s = self._counted(), self.tick()
 
     def tick(self) -> tuple[float | None, dict[str, float] | None]:
-        """Return (CPU seconds of the server, of its background threads by role). Call it often: threads may end."""
+        """Return (CPU seconds of server, CPU seconds of background threads by role). Call often: threads may end."""
         return self._clocks[0].read_s(), self._clocks[1].read_s()
 
     def end(self, target: LoadTarget) -> TargetRecord:
