@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
-from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
+from runners.analysis.rate_steps import ACHIEVED, ERRORS, StepOutcome
 from runners.design.objective import Objective
 from runners.design.setting import CEILING
 from runners.readers.console_report import Latencies
@@ -21,16 +21,7 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import PROSE, Linked, Section, Table
-from runners.results.ladders import (
-    KNEE,
-    Ladder,
-    Searched,
-    between,
-    knees,
-    ladders,
-    missed_above,
-    searched_together,
-)
+from runners.results.ladders import KNEE, Ladder, Searched, between, knees, ladders, missed_above, searched_together
 from runners.results.published import of_setting, taken_at_rps
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -93,11 +84,6 @@ def title(ladder: Ladder) -> str:
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
-def _resolved(point: Point, level: float, judged: bool) -> float:
-    enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
-    return point.rate_step.at(level) if enough or judged else math.nan
-
-
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
 #: The marker styles of rate steps, by their labels in the legend.
 MARKS: dict[str, dict[str, Any]] = {
@@ -141,8 +127,9 @@ def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies
     rates_rps, met = np.array([point.rps for point in decided]), StepOutcome.MET
     marks = np.array([HOLLOW if point.outcome != met else PALE if point.late else "" for point in decided], str)
     for level, colour, marker in LEVELS:
-        us = np.array([_resolved(point, level, level in dict(limits)) for point in decided])
-        known = np.isfinite(us) & (us > 0)
+        us = np.array([point.rate_step.at(level) for point in decided])
+        enough = np.array([point.samples * (1 - level) >= facts.ENOUGH_BEYOND for point in decided], bool)
+        known = np.isfinite(us) & (us > 0) & (enough | (level in dict(limits)))
         if not known.any():
             continue
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
@@ -218,17 +205,13 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
         head, *rows = (row[:1] + row[2:] for row in (head, *rows))
-    return Table(_caption(all_ladders), head, tuple(rows), PROSE["ladders"]["note"], numeric=False)
-
-
-def _caption(all_ladders: Sequence[Ladder]) -> str:
-    text = "All ladders"
+    caption = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
-        text += f" on {words.connections(connections.pop())}"
-    objective = objectives(all_ladders)
-    what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
-    return f"{text}; {what}: {objective}" if objective else text
+        caption += f" on {words.connections(connections.pop())}"
+    if objective := objectives(all_ladders):
+        caption += f"; objective{' of the searches' if searched else ''}: {objective}"
+    return Table(caption, head, tuple(rows), PROSE["ladders"]["note"], numeric=False)
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:

@@ -118,13 +118,6 @@ def _line(axes: Axes, line: Curve) -> None:
         axes.plot(line.x[last], line.value_us[last], alpha=line.alpha, **tick)
 
 
-def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    if floor is None or not quotable(floor):
-        return None
-    label, dash = style.floor_look(floor, loads)
-    return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
-
-
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
     """Draw a line for each load in which requests got no response. Beyond that line, latencies are lower bounds."""
     colours = colours_of(steps)
@@ -157,7 +150,10 @@ def spectrum(
     dotted unless it has a load's rate and connections. `service` adds service times. `heading` states the result.
     `labels` names steps in the legend, by step name. `limits` has (percentile, limit in us) of an objective.
     """
-    lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
+    lines, floor_curve = curves(steps, published, service, labels or {}), None
+    if floor is not None and quotable(floor):
+        label, dash = style.floor_look(floor, steps)
+        floor_curve = curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
     drawn = [*([floor_curve] if floor_curve else []), *lines]
     if not drawn:
         return style.empty("nothing to draw")

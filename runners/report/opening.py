@@ -61,10 +61,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 def size_words(run: Run) -> str:
     """Return the size of a run (a preset of how long loads last) in words. The size `published` is explained."""
+    text = "the published workloads at rates that this machine achieves, most for a minute (size “{}”)"
     size = str(run.manifest.get("size"))
-    if size == PUBLISHED:
-        return f"the published workloads at rates that this machine achieves, most for a minute (size “{size}”)"
-    return f"size {size}"
+    return text.format(size) if size == PUBLISHED else f"size {size}"
 
 
 def terms(results: Results) -> Iterator[str]:

@@ -127,18 +127,13 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     context = {**_context(page), "svg": in_page(page.figures, drawn, folded), "source": source}
     html = ""
     for least_share in LEAST_SHARES:
-        html = page_template.render(**context, least_share=least_share, left_out=_left_out(least_share))
+        wide = f"leave out frames narrower than {tables.share(least_share)} of the whole"
+        kept = "of this page are pictures, which cannot be zoomed" if least_share == 1 else wide
+        left_out = "" if least_share == LEAST_SHARE else f"To stay small, flame graphs {kept}."
+        html = page_template.render(**context, least_share=least_share, left_out=left_out)
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
     return html
-
-
-def _left_out(least_share: float) -> str:
-    if least_share == LEAST_SHARE:
-        return ""
-    if least_share == 1:
-        return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
-    return f"To stay small, flame graphs leave out frames narrower than {tables.share(least_share)} of the whole."
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:

@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed, signed
 from runners.design.cluster import ONE, PUBLISHED_KEYS
@@ -167,7 +166,7 @@ def store_table(stores: Sequence[Store]) -> Table:
     against = reference(stores)
     rows = tuple(
         (
-            store.name, *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
+            store.name, *(_gain(store, against, work) for work in ("put", "get")),
             *(f"{ratio:.2f}" if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]), standing(store, against),
         )
@@ -178,11 +177,11 @@ def store_table(stores: Sequence[Store]) -> Table:
     return Table("Gain, cost and verdict of each store", head, rows, note)
 
 
-def _gain(more: Bounded | None, store: Store, workload: str) -> str:
-    if more is None:
-        search = store.searches.get(workload)
-        return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
-    return changed(more.value, more.low, more.high)
+def _gain(store: Store, against: Store, workload: str) -> str:
+    if (more := gain(store, against, workload)) is not None:
+        return changed(more.value, more.low, more.high)
+    search = store.searches.get(workload)
+    return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
 
 
 def store_sections(run: Run) -> Iterator[Section]:
