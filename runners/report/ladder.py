@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from runners import words
 from runners.analysis import facts, instrument
 from runners.analysis.knee import Kind, Knee, Limit, rate_interval, rounded_rate
-from runners.analysis.rate_steps import ACHIEVED, ERRORS, StepOutcome
+from runners.analysis.rate_steps import ACHIEVED, ERRORS, Point, StepOutcome
 from runners.design.objective import Objective
 from runners.design.setting import CEILING
 from runners.readers.console_report import Latencies
@@ -84,6 +84,11 @@ def title(ladder: Ladder) -> str:
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
+def _resolved(point: Point, level: float, judged: bool) -> float:
+    enough = point.samples * (1 - level) >= facts.ENOUGH_BEYOND
+    return point.rate_step.at(level) if enough or judged else math.nan
+
+
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
 #: The marker styles of rate steps, by their labels in the legend.
 MARKS: dict[str, dict[str, Any]] = {
@@ -127,9 +132,8 @@ def _latencies(axes: Axes, shown: Ladder, there: Sequence[tuple[float, Latencies
     rates_rps, met = np.array([point.rps for point in decided]), StepOutcome.MET
     marks = np.array([HOLLOW if point.outcome != met else PALE if point.late else "" for point in decided], str)
     for level, colour, marker in LEVELS:
-        us = np.array([point.rate_step.at(level) for point in decided])
-        enough = np.array([point.samples * (1 - level) >= facts.ENOUGH_BEYOND for point in decided], bool)
-        known = np.isfinite(us) & (us > 0) & (enough | (level in dict(limits)))
+        us = np.array([_resolved(point, level, level in dict(limits)) for point in decided])
+        known = np.isfinite(us) & (us > 0)
         if not known.any():
             continue
         dots: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": "none", "markersize": 5, "zorder": 3}
