@@ -84,10 +84,7 @@ def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool
     "lab audit --explain TIM001",
 )
 @click.argument("paths", nargs=-1, type=FILE_OR_RUN)
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json", "github")), default="text",
-    show_default=True,
-)  # fmt: skip
+@click.option("--format", "form", type=click.Choice(("text", "json", "github")), default="text", show_default=True)
 @_AS_FORMAT
 @click.option("--output", type=FILE, help="Write to a file instead.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")

@@ -91,9 +91,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
 #: The marker styles of rate steps, by their labels in the legend.
-MARKS: dict[str, dict[str, Any]] = {
-    "": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0},
-}  # fmt: skip
+MARKS: dict[str, dict[str, Any]] = {"": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0}}
 
 
 @style.styled

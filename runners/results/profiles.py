@@ -5,7 +5,7 @@ Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import false_discovery_control, norm
@@ -163,18 +163,13 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         steps.append(step)
     if not above:
         return None
-    if asked.event == LOCK:
-        evidence += _waits(results, workloads)
+    recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
+    for step in sorted(recorded if asked.event == LOCK else (), key=lambda step: -facts.profile_samples(step, LOCK)):
+        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
+        evidence.append(Measure(f"waits recorded in {load}", facts.profile_samples(step, LOCK), Unit.COUNT))
     verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
-
-
-def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
-    recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
-    for step in sorted(recorded, key=lambda step: -facts.profile_samples(step, LOCK)):
-        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
-        yield Measure(f"waits recorded in {load}", facts.profile_samples(step, LOCK), Unit.COUNT)
 
 
 def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:

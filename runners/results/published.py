@@ -90,7 +90,11 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
     median, steps = Measure("published median", median_us, Unit.LATENCY_US), [name]
-    if (own := _without_tick(results, workload)) is not None:
+    loads = results.run.find(workload=workload, profiled=False)
+    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
+    fits = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
+    own = next((step for step, fit in fits if fit is not None and not fit.is_millisecond_timer), None)
+    if own is not None:
         median = median.against(_median_of(own, results))
         steps.append(own.name)
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
@@ -101,13 +105,6 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 def _added_here(results: Results) -> Iterator[Measure]:
     if (readings := two_readings(results.run.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
-
-
-def _without_tick(results: Results, workload: str) -> Step | None:
-    loads = results.run.find(workload=workload, profiled=False)
-    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
-    lines = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
-    return next((step for step, line in lines if line is not None and not line.is_millisecond_timer), None)
 
 
 def _median_of(step: Step, results: Results) -> Measure:
@@ -204,11 +201,8 @@ def sustained(part: str) -> tuple[float, float]:
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
     """Answer: did the server make the errors of the outputs `names()`? No if all shares are alike, else None."""
-    shares = {
-        name: output.report.errors / output.report.requests
-        for name, output in outputs_named(names())
-        if output.report.errors and output.report.requests
-    }
+    reports = ((name, output.report) for name, output in outputs_named(names()))
+    shares = {name: report.errors / report.requests for name, report in reports if report.errors and report.requests}
     low, high = min(shares.values(), default=0.0), max(shares.values(), default=0.0)
     if not shares or high - low > SAME_SHARE:
         return None
