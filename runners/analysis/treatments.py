@@ -125,11 +125,8 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
     """Return the starts with values of the baseline (index `base`) and another treatment, and no infinite value."""
-    return [
-        start
-        for start in starts
-        if np.isfinite(start.logs[base]) and np.isfinite(start.logs).sum() > 1 and not np.isinf(start.logs).any()
-    ]
+    finite = ((start, np.isfinite(start.logs)) for start in starts if not np.isinf(start.logs).any())
+    return [start for start, known in finite if known[base] and known.sum() > 1]
 
 
 def compare(
