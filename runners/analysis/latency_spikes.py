@@ -175,10 +175,8 @@ def causes_of(step: Step) -> list[Cause]:
 def _stops(step: Step) -> Iterator[Cause]:
     pauses, events = step.frames["pauses"], step.frames["events"]
     collections = _spans(pauses[pauses["kind"] == "gc"])
-    near, safepoints = (
-        [(b - 0.002, e + 0.002) for b, e, _ in collections],
-        _spans(pauses[pauses["kind"] == "safepoint"]),
-    )
+    safepoints = _spans(pauses[pauses["kind"] == "safepoint"])
+    near = [(begin - 0.002, end + 0.002) for begin, end, _ in collections]
     others = [span for span in safepoints if not any(span[0] <= end and span[1] >= begin for begin, end in near)]
     yield cause(GC, _long(collections), stops=True)
     yield cause(SAFEPOINT, _long(others), stops=True)

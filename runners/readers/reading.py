@@ -78,11 +78,6 @@ _PREPARING = ("warm-up", "outage-warm", "paired-warm", "fill", "probe", "sentine
 _READ_ALONE = ("disk", "jit")
 
 
-def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: no for rate sweeps, preparing loads and profiled loads."""
-    return record.sweep is None and record.role not in _PREPARING and not record.profiled
-
-
 def archived_content(step: Step) -> Content:
     """Return what an archive keeps of a step: its record, its data frames and what its generator printed.
 
@@ -90,7 +85,8 @@ def archived_content(step: Step) -> Content:
     millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is lost. Of a
     valid step, service times of requests are left out too, because reports quote its response times.
     """
-    left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
+    kept = step.record.sweep is None and step.kind not in _PREPARING and not step.profiled
+    left_out = () if kept else ("histograms", "slices")
     frames = {
         **step.frames,
         **{name: frame(name) for name in left_out},
@@ -106,9 +102,8 @@ def archived_content(step: Step) -> Content:
     if frames["slices"].empty:
         activity = activity[activity["kind"].isin(_READ_ALONE)].reset_index(drop=True)
     frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
-    frames["telemetry"] = telemetry.round(
-        {name: 6 for name in telemetry.columns if name.endswith(("_share", "_cores"))}
-    )
+    shares = [name for name in telemetry.columns if name.endswith(("_share", "_cores"))]
+    frames["telemetry"] = telemetry.round(dict.fromkeys(shares, 6))
     frames["frames"] = frames["frames"].round({"low": 7, "high": 7})
     frames["samples"] = in_batches(frames["samples"])
     return Content(to_document(step.record), frames, step.folder.console_text())
