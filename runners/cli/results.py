@@ -276,9 +276,8 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     series = trends(past.query("FROM measurements"), past.query("FROM runs"))
     alerts = [trend for trend in series if trend.worse_within(within)]
     looked = sum(not trend.why_not for trend in series)
-    summary = (
-        f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
-    )
+    worsened = f"{len(alerts)} of {looked} figures that were measured often enough got worse"
+    summary = f"{worsened} in their last {within} runs."
     changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.changes]
     worse = [trend.title for trend in alerts]
     document = {"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes}

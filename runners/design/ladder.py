@@ -64,13 +64,6 @@ def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
 
 
-def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """Return the rate nearest to each share of `base_rps`, without repeats; all rates if `shares` is None."""
-    if shares is None:
-        return list(rates)
-    return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
-
-
 @dataclass(frozen=True, slots=True)
 class WarmServer:
     """A server that a closed loop warms before the loads of a search or a ladder."""

@@ -232,7 +232,10 @@ class Executor:
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
                 trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
-            elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
+            elif fills:
+                if facts.number(step, "completed") >= keys and not facts.number(step, "non_2xx"):
+                    return step
+            elif not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
@@ -288,11 +291,6 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
-
-
-def _wrote_all(step: Step, keys: int) -> bool:
-    summary = step.frames["summary"]
-    return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
 NOOP = "noop"
