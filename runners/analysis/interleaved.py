@@ -274,11 +274,8 @@ def _starts(
     served = dict(zip(targets["target"], targets["served"], strict=True))
 
     def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:
-        return {
-            target.name: value / served[target.name] * scale
-            for target in step.record.targets
-            if (value := amount(target)) and served.get(target.name)
-        }
+        amounts = ((target.name, amount(target)) for target in step.record.targets)
+        return {name: value / served[name] * scale for name, value in amounts if value and served.get(name)}
 
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))

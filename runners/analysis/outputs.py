@@ -156,8 +156,7 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
     rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
     reports = {"A": [output.report for output in a], "B": [output.report for output in b]}
     failed = {
-        side: tuple((report.requests or 0, report.errors if report.requests else 0) for report in own)
-        for side, own in reports.items()
+        side: tuple((r.requests or 0, r.errors if r.requests else 0) for r in own) for side, own in reports.items()
     }
     return Comparison(
         name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,

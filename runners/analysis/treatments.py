@@ -79,9 +79,8 @@ def starts_of(
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)
     block, count = time_blocks(at_s)
-    starts = {
-        level: Start(np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)) for level in levels
-    }
+    many = len(treatments)
+    starts = {level: Start(np.full(many, np.nan), np.full((count, many), np.nan)) for level in levels}
     for index, name in enumerate(treatments):
         mine = (frame["target"] == name).to_numpy()
         order = np.argsort(values[mine])

@@ -277,9 +277,8 @@ class Executor:
                 let_rest(servers[name], steps[-1])
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
         warmup_s = load.shape.warmup_s or 0.0  # also for slices: `load_of` gives closed loops none
-        sent = replace(
-            load_of(load, group), warmup_s=warmup_s, targets=tuple(targets), seed=session.seed, slice_s=session.slice_s
-        )
+        shared = replace(load_of(load, group), warmup_s=warmup_s, targets=tuple(targets))
+        sent = replace(shared, seed=session.seed, slice_s=session.slice_s)
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))

@@ -96,9 +96,8 @@ def archived_content(step: Step) -> Content:
     rounded = frames["histograms"].assign(value_us=_three_digits(frames["histograms"]["value_us"]))
     frames["histograms"] = rounded.groupby(["t_s", "kind", "value_us"], as_index=False)["count"].sum()
     service_us = requests["service_us"].mask(pd.Series(step.valid, requests.index))
-    frames["requests"] = together(
-        requests.assign(response_us=_three_digits(requests["response_us"]), service_us=_three_digits(service_us))
-    )
+    times_us = {"response_us": _three_digits(requests["response_us"]), "service_us": _three_digits(service_us)}
+    frames["requests"] = together(requests.assign(**times_us))
     if frames["slices"].empty:
         activity = activity[activity["kind"].isin(_READ_ALONE)].reset_index(drop=True)
     frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
@@ -248,11 +247,9 @@ class _Reader:
         return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        parts = [
-            self.tried(read_collapsed, frame("stacks"), path, event)
-            for event in EVENTS
-            if (path := self.folder.collapsed(event)).exists() or event in self.record.profiled
-        ]
+        paths = {event: self.folder.collapsed(event) for event in EVENTS}
+        there = {event: path for event, path in paths.items() if path.exists() or event in self.record.profiled}
+        parts = [self.tried(read_collapsed, frame("stacks"), path, event) for event, path in there.items()]
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)

@@ -197,11 +197,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
 def published_section(results: Results) -> Section:
     """Return the section that compares published with reproduced figures, of loads at one rate and of ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
-    shown = [
-        _against(results.run, workload, output[1], loads)
-        for workload, loads in by_workload.items()
-        if (output := results.published_output(workload)) is not None
-    ]
+    outputs = {workload: results.published_output(workload) for workload in by_workload}
+    shown = [_against(results.run, work, out[1], by_workload[work]) for work, out in outputs.items() if out]
     of_ladders = [(ladder, table) for ladder in results.ladders if (table := against_published(ladder)) is not None]
     searches = {ladder.same: ladder for ladder in results.ladders if ladder.search is not None}
     known = [f"{title(searches.get(ladder.same, ladder))}." for ladder, _ in of_ladders if ladder.knee]

@@ -199,11 +199,8 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
     besides = {ladder.title: ladder for ladder in fixed}  # the first of a title
-    rows = [
-        _row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder)
-        for ladder in all_ladders
-        if besides.get(ladder.title) is not ladder
-    ]
+    first = [ladder for ladder in all_ladders if besides.get(ladder.title) is not ladder]  # of each row
+    rows = [_row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder) for ladder in first]
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
         head, *rows = (row[:1] + row[2:] for row in (head, *rows))
@@ -387,9 +384,7 @@ def knee_sections(run: Run) -> Iterator[Section]:
     by_workload = knees(run)
     if not by_workload:
         return
-    figures = [
-        knee_picture(run, workload, searched).at(f"knees-{workload}") for workload, searched in by_workload.items()
-    ]
+    figures = [knee_picture(run, work, searched).at(f"knees-{work}") for work, searched in by_workload.items()]
     every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
     engines = {ladder.steps[0].record.engine for _, ladder, _ in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")

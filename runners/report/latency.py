@@ -365,19 +365,15 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     """Return a heading with workloads, rate and p99s, or medians if the instrument may have made one of the p99s."""
     steps = [step for step, _ in loads]
-    unresolved = {
-        level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
-    }
-    level = next((level for level in HEADLINE_LEVELS if not unresolved[level]), None)
+    made = {level for level in HEADLINE_LEVELS for step, run in loads if instrument.unresolved(run.steps, step, level)}
+    level = next((level for level in HEADLINE_LEVELS if level not in made), None)
     rates = {facts.offered_rps(step) for step in steps}
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
     if level is None:
         return f"{heading}: response times about as on a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
-    values = [
-        f"{name} {facts.written(value)}" for name, step in named if (value := facts.quoted(step, level)) is not None
-    ]
+    values = [f"{name} {facts.written(us)}" for name, step in named if (us := facts.quoted(step, level)) is not None]
     if not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
     return f"{heading}: {words.level(level)} {', '.join(values)}"

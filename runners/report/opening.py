@@ -31,9 +31,8 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
-    questions = (
-        f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
-    )
+    asked = words.several(len(conclusion.answers), "question")
+    questions = f"{asked}: {words.listed(parts)}" if verdicts else "Measured"
     where = ""
     if machine.get("cpu_model"):
         cores = words.several(machine["cores"], "core")

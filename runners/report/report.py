@@ -63,9 +63,8 @@ def in_page(
 def kept_figures(page: Document) -> frozenset[str]:
     """Return the anchors of at most KEPT_FIGURES figures to archive. Figures of all quantities are left out first."""
     anchors = [figure.anchor for figure in page.figures]
-    return frozenset(
-        sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
-    )
+    anchors.sort(key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))
+    return frozenset(anchors[:KEPT_FIGURES])
 
 
 def _in_readme(page: Document) -> str | None:

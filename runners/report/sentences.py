@@ -28,7 +28,6 @@ MOST_PAIRS = 3  # so many pairs of values fit into a sentence; more are a table
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
-
 _VALUE: dict[Unit, Callable[[float], str]] = {
     Unit.LATENCY_US: words.latency,
     Unit.RATE_RPS: words.rate,

@@ -77,9 +77,8 @@ class Ladder:
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """Two sorted lists of rates: where the objective was met and never missed, and where a step missed it."""
-        met, missed = (
-            {p.rps for p in self.points if p.outcome == one} for one in (StepOutcome.MET, StepOutcome.MISSED)
-        )
+        outcomes = (StepOutcome.MET, StepOutcome.MISSED)
+        met, missed = ({point.rps for point in self.points if point.outcome == one} for one in outcomes)
         return sorted(met - missed), sorted(missed)
 
     @property
@@ -173,9 +172,8 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
     """Return a run's ladders in order. Their `other_steps`, `closed_loop` and `base_knee` come from the whole run."""
-    by_name = facts.grouped(
-        run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
-    )
+    rate_steps = run.find(kind=RATE_STEP)
+    by_name = facts.grouped(rate_steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
     closed_loops, bounded = _closed_loops(run), list[Ladder]()
     for ladder in unbounded:

@@ -121,11 +121,8 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
     No if two of them or more exceed TICK_US, and all of these exceed this run's medians under `workload`.
     """
-    published_us = [
-        median_us
-        for _, output in outputs_named(names)
-        if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
-    ]
+    medians = (output.report.latencies.at(0.5) or 0.0 for _, output in outputs_named(names) if output.offered_rps)
+    published_us = [median_us for median_us in medians if median_us > TICK_US]
     steps = (step for ladder in results.ladders if ladder.base for step in ladder.steps if step.workload == workload)
     own_us = [value.value for step in steps if (value := facts.quoted(step, 0.5)) is not None]
     if len(published_us) < 2 or not own_us or max(own_us) >= min(published_us):

@@ -6,7 +6,6 @@ step in an archive is an `ArchivedStep`, a `StepFolder` without raw files.
 
 import json
 import lzma
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
@@ -140,13 +139,6 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
     body = b"".join([head, *(data for _, data in packed.values()), *lists.values()])
     run.mkdir(parents=True)
     steps_file(run).write_bytes(_HEAD.pack(MAGIC, zlib.crc32(body), len(head)) + body)
-
-
-def copy_archive(run: Path, target: Path) -> None:
-    """Copy the manifest and steps.archive of an archived run, byte for byte, into the new folder `target`."""
-    target.mkdir(parents=True)
-    for path in (steps_file(run), run / "manifest.json"):
-        shutil.copyfile(path, target / path.name)
 
 
 @lru_cache(maxsize=4)
