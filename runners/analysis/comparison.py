@@ -139,8 +139,8 @@ class Comparison:
         """Return the rows of a treatment that are worse by LEAST_COST or more, except the primary quantity's."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
-        risen = ((row, abs(row.treatment_value - row.baseline_value)) for row in worse)
-        return [row for row, by in risen if row.quantity.unit != "count" or by >= LEAST_COUNT]
+        apart = ((row, abs(row.treatment_value - row.baseline_value)) for row in worse)
+        return [row for row, by in apart if row.quantity.unit != "count" or by >= LEAST_COUNT]
 
     def contradicting(self, row: Row) -> Row | None:
         """Return the CPU row of all threads if its direction differs from `row`'s (request threads), else None."""

@@ -261,8 +261,3 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         builder.take(name, match, number)
     close()
     return reports
-
-
-def read_console(text: str) -> ConsoleReport:
-    """Return the first output in a text; an empty report if there is none."""
-    return next(iter(find_reports(text)), ConsoleReport())

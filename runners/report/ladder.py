@@ -199,8 +199,8 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
     besides = {ladder.title: ladder for ladder in fixed}  # the first of a title
-    first = [ladder for ladder in all_ladders if besides.get(ladder.title) is not ladder]  # of each row
-    rows = [_row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder) for ladder in first]
+    leading = [ladder for ladder in all_ladders if besides.get(ladder.title) is not ladder]
+    rows = [_row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder) for ladder in leading]
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
         head, *rows = (row[:1] + row[2:] for row in (head, *rows))

@@ -52,10 +52,7 @@ def in_page(
 
     `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
-    narrow = {
-        figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
-        for figure in figures
-    }
+    narrow = {f.anchor: "" if f.anchor in folded else style.svg(narrowed(f), f"{f.anchor}-narrow") for f in figures}
     # matplotlib escapes what it draws
     return {name: (Markup(drawn[name]), Markup(text)) for name, text in narrow.items()}  # noqa: S704
 

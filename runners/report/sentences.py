@@ -285,7 +285,5 @@ def effect_words(answered: Answered) -> str:
     """Return an answer's evidence in one line, for a table; the line says so if nothing was measured."""
     if not answered.measured:
         return "not measured in this run"
-    evidence = evidence_of(answered.answer)
-    if answered.answer.needed == Needed.SERVER_CORES:
-        return f"not answerable on this machine: {evidence} core for the server"
-    return evidence
+    evidence, few_cores = evidence_of(answered.answer), answered.answer.needed == Needed.SERVER_CORES
+    return f"not answerable on this machine: {evidence} core for the server" if few_cores else evidence

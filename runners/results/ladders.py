@@ -95,10 +95,8 @@ class Ladder:
             return None
         limits = self.search
         others = [point for step in self.other_steps for point in points(step, self.objective)]
-        own, other = (
-            tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
-            for judged in (self.points, others)
-        )
+        judged = (self.points, others)
+        own, other = (tuple(p.rate_step for p in of if p.outcome != StepOutcome.INVALID) for of in judged)
         return Search(
             self.objective, own, other, self.closed_loop_rps, limits.precision, limits.low_rps, limits.high_rps,
             limits.confirm_s,

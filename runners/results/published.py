@@ -128,10 +128,8 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
     if len(published_us) < 2 or not own_us or max(own_us) >= min(published_us):
         return None
     here = "here by truepace, which has no timer of 1 ms, at all rates offered"
-    measures = (
-        Measure(label, min(medians_us), Unit.LATENCY_US, min(medians_us), max(medians_us))
-        for label, medians_us in (("published medians", published_us), (here, own_us))
-    )
+    labelled = (("published medians", published_us), (here, own_us))
+    measures = (Measure(label, min(us), Unit.LATENCY_US, min(us), max(us)) for label, us in labelled)
     return Answer(Verdict.NO, (*measures, *_added_here(results)), Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
 
