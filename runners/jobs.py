@@ -169,11 +169,8 @@ def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[s
     `kept` has the trials of an earlier attempt, as (name, start in Unix us). The field `loaded_s` omits their time.
     """
     records = [read_record(step) for step in run.steps()]
-    loaded_us = sum(
-        max(0, record.ended_unix_us - record.started_unix_us)
-        for record in records
-        if (record.name, record.started_unix_us) not in kept
-    )
+    own = (record for record in records if (record.name, record.started_unix_us) not in kept)
+    loaded_us = sum(max(0, record.ended_unix_us - record.started_unix_us) for record in own)
     return {
         "trials": len(records),
         "invalid": sum(not record.valid for record in records),

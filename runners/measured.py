@@ -121,9 +121,8 @@ class Measured:
         that with `frame` anywhere, and `category` the main category of the latter. Raises PlanError without a profile.
         """
         profiled = self._steps_with_profile(event)
-        return pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)[
-            ["load", "frame", "self", "total", "category"]
-        ]
+        frames = pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)
+        return frames[["load", "frame", "self", "total", "category"]]
 
     @property
     def plot(self) -> "Plot":

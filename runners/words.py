@@ -140,10 +140,8 @@ def percent_interval(share: float | None, low: float | None, high: float | None)
 def change_interval(share: float, low: float, high: float) -> str:
     """Return a relative change (0.41 is +41 %) and its interval as text: +41 % (+33 to +49)."""
     decimals = min(2, _decimals(share * 100, low * 100, high * 100))
-    value, *sides = (
-        f"{'+' if part > 0 and text != '0' else ''}{text}"
-        for part, text in ((part, _rounded(part * 100, decimals)) for part in (share, low, high))
-    )
+    parts = ((part, _rounded(part * 100, decimals)) for part in (share, low, high))
+    value, *sides = (f"{'+' if part > 0 and text != '0' else ''}{text}" for part, text in parts)
     return f"{value}{NBSP}% ({' to '.join(sides)})"
 
 

@@ -117,15 +117,9 @@ class Comparison:
     @property
     def dots(self) -> dict[tuple[str, str], tuple[float, ...]]:
         """The ratios to the baseline by (quantity, treatment): one ratio for every start in which the treatment ran."""
-        return {
-            (quantity, name): tuple(
-                value / base
-                for value, base in zip(own, self.values[quantity, self.baseline], strict=True)
-                if math.isfinite(value)
-            )
-            for (quantity, name), own in self.values.items()
-            if name != self.baseline
-        }
+        others = {key: own for key, own in self.values.items() if key[1] != self.baseline}
+        pairs = {key: zip(own, self.values[key[0], self.baseline], strict=True) for key, own in others.items()}
+        return {key: tuple(value / base for value, base in of if math.isfinite(value)) for key, of in pairs.items()}
 
     @property
     def leading(self) -> str:
@@ -145,11 +139,8 @@ class Comparison:
         """Return the rows, without the primary quantity's, in which the treatment is worse by LEAST_COST or more."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
-        return [
-            row
-            for row in worse
-            if row.quantity.unit != "count" or abs(row.treatment_value - row.baseline_value) >= LEAST_COUNT
-        ]
+        apart = ((row, abs(row.treatment_value - row.baseline_value)) for row in worse)
+        return [row for row, by in apart if row.quantity.unit != "count" or by >= LEAST_COUNT]
 
     def contradicting(self, row: Row) -> Row | None:
         """Return the row of all threads' CPU time if `row`, of request threads' CPU time, contradicts it; else None."""

@@ -96,12 +96,8 @@ def by_status(step: Step) -> dict[str, int]:
 
 def refused_by_status(step: Step) -> dict[str, int]:
     """Return the number of responses by error status (400 or above), without statuses that the workload expects."""
-    expected = step.record.expected_status
-    return {
-        code: count
-        for code, count in by_status(step).items()
-        if code.isdecimal() and int(code) >= 400 and code not in expected
-    }
+    bad = {code: count for code, count in by_status(step).items() if code.isdecimal() and int(code) >= 400}
+    return {code: count for code, count in bad.items() if code not in step.record.expected_status}
 
 
 def failures(step: Step) -> Failures:

@@ -44,7 +44,6 @@ ENGINE_NAMES = {name: label for name, (label, _) in ENGINES.items()} | {
     "blocking-3of3": "waiting client (3 of 3)", "async-3of3": "async client (3 of 3)",
 }  # fmt: skip
 
-
 Key = TypeVar("Key")
 Item = TypeVar("Item")
 

@@ -78,11 +78,8 @@ def comparison(steps: Sequence[Step]) -> Comparison:
         if step.kind == ALONE and step.valid and step.record.interleaved is not None:
             reached_alone[step.record.round or 0][step.record.interleaved.arm] = facts.achieved_rps(step)
             failed_alone[step.record.interleaved.arm].append(counts.of_step(step))
-    left_out = {
-        number: facts.why_not(step)
-        for number, step in shared.items()
-        if not (facts.quotable(step) or only_late(step) or (_in_slices(step) and step.valid))
-    }
+    bad = {n: s for n, s in shared.items() if not (facts.quotable(s) or only_late(s) or (_in_slices(s) and s.valid))}
+    left_out = {number: facts.why_not(step) for number, step in bad.items()}
     # a start whose load of all is not there yet was interrupted
     used = {number: shared[number] for number in sorted(shared) if number not in left_out}
     late = tuple(number for number, step in used.items() if only_late(step))
@@ -100,8 +97,10 @@ def comparison(steps: Sequence[Step]) -> Comparison:
     values: dict[tuple[str, str], tuple[float, ...]] = {}
     between_starts = math.nan
     for quantity in sorted(QUANTITIES, key=lambda name: name != about.primary):
-        whole = [start for start in starts[quantity] if usable([_first_treatments(start, len(compared))], 0)]
-        own = [_first_treatments(start, len(compared)) for start in whole]
+        many = len(compared)  # the first ones: without the reference target
+        firsts = ((start, Start(start.logs[:many], start.left_out[:, :many])) for start in starts[quantity])
+        kept = [(start, first) for start, first in firsts if usable([first], 0)]
+        whole, own = [start for start, _ in kept], [first for _, first in kept]
         # an archive keeps service times only of starts in which the generator was late: such starts alone are no row
         in_few = QUANTITIES[quantity].column == "service_us" and len(own) < len(used)
         if not own or (in_few and quantity != about.primary):
@@ -237,10 +236,6 @@ def _solo(steps: Sequence[Step], quantity: str, starts: Sequence[int], names: Se
     return [start_from(by_start[number], names) for number in starts] if whole else []
 
 
-def _first_treatments(start: Start, count: int) -> Start:
-    return Start(start.logs[:count], start.left_out[:, :count])
-
-
 def _in_slices(step: Step) -> bool:
     return step.record.offered_rps is None
 
@@ -280,11 +275,8 @@ def _starts(
     served = dict(zip(targets["target"], targets["served"], strict=True))
 
     def per_request(amount: Callable[[TargetRecord], float | None], scale: float = 1.0) -> dict[str, float]:
-        return {
-            target.name: value / served[target.name] * scale
-            for target in step.record.targets
-            if (value := amount(target)) and served.get(target.name)
-        }
+        amounts = ((target.name, amount(target)) for target in step.record.targets)
+        return {name: value / served[name] * scale for name, value in amounts if value and served.get(name)}
 
     if _in_slices(step):
         alone = dict(zip(targets["target"], targets["achieved_rps"], strict=True))

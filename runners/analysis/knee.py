@@ -297,10 +297,8 @@ def estimate(
     """Return the knee that the steps of one server show, whatever their length."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
-    met, missed, late = (
-        [rps for rps, outcome in judged if outcome == wanted]
-        for wanted in (StepOutcome.MET, StepOutcome.MISSED, StepOutcome.GENERATOR)
-    )
+    wanted = (StepOutcome.MET, StepOutcome.MISSED, StepOutcome.GENERATOR)
+    met, missed, late = ([rps for rps, own in judged if own == outcome] for outcome in wanted)
     ceiling_rps = min((rps for rps in late if rps > max([*met, *missed], default=0.0)), default=math.inf)
     if not met and not missed:
         return Knee(Kind.FAILED, nan, nan, nan, ceiling_rps=ceiling_rps)

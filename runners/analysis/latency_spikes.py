@@ -175,11 +175,9 @@ def causes_of(step: Step) -> list[Cause]:
 def _stops(step: Step) -> Iterator[Cause]:
     pauses, events = step.frames["pauses"], step.frames["events"]
     collections = _spans(pauses[pauses["kind"] == "gc"])
-    others = [
-        span
-        for span in _spans(pauses[pauses["kind"] == "safepoint"])
-        if not any(span[0] <= end + 0.002 and span[1] >= begin - 0.002 for begin, end, _ in collections)
-    ]
+    safepoints = _spans(pauses[pauses["kind"] == "safepoint"])
+    near = [(begin - 0.002, end + 0.002) for begin, end, _ in collections]
+    others = [span for span in safepoints if not any(span[0] <= end and span[1] >= begin for begin, end in near)]
     yield cause(GC, _long(collections), stops=True)
     yield cause(SAFEPOINT, _long(others), stops=True)
     yield cause(STALL, _long(_spans(events[events["kind"].isin(("stall", "allocation stall"))])), stops=True)

@@ -155,8 +155,7 @@ def _compared(a: tuple[Output, ...], b: tuple[Output, ...], apart: Sequence[str]
     rows = tuple(_row(name, level, a, b, ALPHA / len(kept)) for name, level in kept.items())
     reports = {"A": [output.report for output in a], "B": [output.report for output in b]}
     failed = {
-        side: tuple((report.requests or 0, report.errors if report.requests else 0) for report in own)
-        for side, own in reports.items()
+        side: tuple((r.requests or 0, r.errors if r.requests else 0) for r in own) for side, own in reports.items()
     }
     return Comparison(
         name=_heading(a, b), form=Form.OUTPUTS, baseline="A", treatments=("B",), margin=0.0, rows=rows, failed=failed,
@@ -213,10 +212,8 @@ def _why_level_not_compared(level: float, a: Sequence[Output], b: Sequence[Outpu
 
 def _row(name: str, level: float | None, a: Sequence[Output], b: Sequence[Output], alpha: float) -> Row:
     quantity = RATE if level is None else Quantity(name, name, "us")
-    left, right = (
-        np.array([achieved_rps(o) if level is None else o.report.latencies.at(level) for o in side], float)
-        for side in (a, b)
-    )
+    sides = ([achieved_rps(o) if level is None else o.report.latencies.at(level) for o in side] for side in (a, b))
+    left, right = (np.array(side, float) for side in sides)
     digits = max(_rounding_share(output, value, level) for output, value in zip((*a, *b), (*left, *right), strict=True))
     row = welch(quantity, ("A", "B"), np.log(left), np.log(right), alpha, 0.0, 2 * digits)
     if len(a) == len(b) == 1 and level is not None:
@@ -253,12 +250,8 @@ def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> It
         yield "closed loop: a server that stalls is asked less, so no latency under a given load can be read from it"
     elif _latency_of(a[0]) == SERVICE_TIME:
         yield f"the latency is {SERVICE_TIME}: what waited before the send is not in it"
-    coarse = {
-        output.tool
-        for output in (*a, *b)
-        for level, value in output.report.latencies.rows
-        if value and _rounding_share(output, value, level) > COARSE
-    }
+    printed = ((output, level, value) for output in (*a, *b) for level, value in output.report.latencies.rows)
+    coarse = {o.tool for o, level, value in printed if value and _rounding_share(o, value, level) > COARSE}
     for tool in sorted(filter(None, coarse)):
         yield f"{tool} prints {words.latency(2 * DIGIT_US[tool])} steps: a difference of one may be rounding"
     if min(len(a), len(b)) < FEWEST_RUNS:

@@ -102,10 +102,8 @@ class RateStep:
         """Return the largest log(value / limit) over an objective's parts, cut at +-FURTHEST; above 0, it is missed."""
         if self.lost > objective.errors:
             return FURTHEST
-        parts = [
-            math.log(us) - math.log(limit_us) if (us := self.at(level)) > 0 else -FURTHEST
-            for level, limit_us in objective.latencies
-        ]
+        values = ((self.at(level), limit_us) for level, limit_us in objective.latencies)
+        parts = [math.log(us) - math.log(limit_us) if us > 0 else -FURTHEST for us, limit_us in values]
         short = FURTHEST
         if self.achieved > 0:
             short = math.log(objective.achieved / self.achieved) / max(LEAST_SHORTFALL, 1 - objective.achieved)

@@ -79,9 +79,8 @@ def starts_of(
     values[(frame["fate"] != "completed").to_numpy()] = math.inf
     at_s = frame["t_s"].to_numpy(float)
     block, count = time_blocks(at_s)
-    starts = {
-        level: Start(np.full(len(treatments), np.nan), np.full((count, len(treatments)), np.nan)) for level in levels
-    }
+    many = len(treatments)
+    starts = {level: Start(np.full(many, np.nan), np.full((count, many), np.nan)) for level in levels}
     for index, name in enumerate(treatments):
         mine = (frame["target"] == name).to_numpy()
         order = np.argsort(values[mine])
@@ -125,11 +124,8 @@ def critical_value(treatments: int, freedom: int, alpha: float = ALPHA, correlat
 
 def usable(starts: Sequence[Start], base: int) -> list[Start]:
     """Return the starts with values of the baseline (index `base`) and another treatment, and no infinite value."""
-    return [
-        start
-        for start in starts
-        if np.isfinite(start.logs[base]) and np.isfinite(start.logs).sum() > 1 and not np.isinf(start.logs).any()
-    ]
+    finite = ((start, np.isfinite(start.logs)) for start in starts if not np.isinf(start.logs).any())
+    return [start for start, known in finite if known[base] and known.sum() > 1]
 
 
 def compare(

@@ -30,10 +30,8 @@ _SPACES = str.maketrans({words.THIN: " ", words.NBSP: " ", words.DASH: "-", word
 def as_text(audit: Audit) -> str:
     """Return an audit as text: findings by document and theme, facts not stated, unread parts, rules, summary."""
     unknown = words.listed(UNKNOWN)
-    lines = [
-        *_short_lines(audit),
-        *(f"{group[0].group}: not in its outputs: {unknown}" for group in groups(audit.outputs)),
-    ]
+    not_there = (f"{group[0].group}: not in its outputs: {unknown}" for group in groups(audit.outputs))
+    lines = [*_short_lines(audit), *not_there]
     for path, problem in audit.unreadable:
         lines.append(f"{path}:{f'{problem.line}:' if problem.line else ''} unread: {problem.text}")
     if audit.counts:
@@ -107,17 +105,12 @@ def as_json(audit: Audit) -> str:
 def _document(group: Group) -> dict[str, Any]:
     """Return a group for JSON: by operation the highest offered rate achieved, and outputs that missed a higher one."""
     highest: dict[str, float] = {}
-    known = [
-        (output, Path(output.script).stem or "unknown", rate, figures.fell_short(output))
-        for output in group
-        if (rate := output.offered_rps)
-    ]
+    paced = ((output, rate) for output in group if (rate := output.offered_rps))
+    known = [(out, Path(out.script).stem or "unknown", rate, figures.fell_short(out)) for out, rate in paced]
     for output, operation, rate, short in known:
         if figures.achieved_rps(output) is not None and not short and _succeeded(output):
             highest[operation] = max(rate, highest.get(operation, 0.0))
-    above = [
-        output.place for output, operation, rate, short in known if short and rate > highest.get(operation, math.inf)
-    ]
+    above = [out.place for out, operation, rate, short in known if short and rate > highest.get(operation, math.inf)]
     return {
         "document": group[0].group,
         "highest_achieved_rps": highest,

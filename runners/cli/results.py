@@ -84,10 +84,7 @@ def export(folder: RunFolder, form: str, output: Path, event: str, as_json: bool
     "lab audit --explain TIM001",
 )
 @click.argument("paths", nargs=-1, type=FILE_OR_RUN)
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json", "github")), default="text",
-    show_default=True,
-)  # fmt: skip
+@click.option("--format", "form", type=click.Choice(("text", "json", "github")), default="text", show_default=True)
 @_AS_FORMAT
 @click.option("--output", type=FILE, help="Write to a file instead.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these rules, by code or beginning: RAT,TIM001.")
@@ -278,9 +275,8 @@ def history(roots: tuple[Path, ...], within: int, as_json: bool) -> None:
     series = trends(past.query("FROM measurements"), past.query("FROM runs"))
     alerts = [trend for trend in series if trend.worse_within(within)]
     looked = sum(not trend.why_not for trend in series)
-    summary = (
-        f"{len(alerts)} of {looked} figures that were measured often enough got worse in their last {within} runs."
-    )
+    worsened = f"{len(alerts)} of {looked} figures that were measured often enough got worse"
+    summary = f"{worsened} in their last {within} runs."
     changes = [{"trend": trend.title, **typed_json(change)} for trend in series for change in trend.changes]
     worse = [trend.title for trend in alerts]
     document = {"summary": summary, "failed": bool(alerts), "worse": worse, "changes": changes}

@@ -263,11 +263,7 @@ def compare_files(
 
 def compared_text(compared: Sequence[Comparison]) -> str:
     """Return the text to print for comparisons of runs or of outputs."""
-    return "\n".join(
-        line
-        for comparison in compared
-        for line in (f"{heading(comparison)}:", *(f"  {text}" for text in lines(comparison)))
-    )
+    return "\n".join("\n  ".join([f"{heading(one)}:", *lines(one)]) for one in compared)
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:

@@ -96,10 +96,8 @@ class FixedRate:
             return ()
         shape, workload = self._shape(PROBE), self.workload
         names = {treatment: step_name(PROBE, self.name, treatment.name) for treatment in self.treatments}
-        return tuple(
-            Session(treatment, (Trial(name, PROBE, workload, None, shape),), workload.fill)
-            for treatment, name in names.items()
-        )
+        trials = {treatment: Trial(name, PROBE, workload, None, shape) for treatment, name in names.items()}
+        return tuple(Session(treatment, (trial,), workload.fill) for treatment, trial in trials.items())
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
         """Return the rate of all loads; None if sessions were given. `capacity_rps`: closed-loop rates by treatment."""

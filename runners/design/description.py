@@ -105,8 +105,7 @@ class Target(Struct, frozen=True):
 
     name: Annotated[Name, Meta(description="what reports call it: 40 small letters, digits, '.', '_' and '-' at most")]
     url: Annotated[
-        str,
-        Meta(pattern="^https?://", description="where it responds: http://127.0.0.1:8080; {port} for a free one"),
+        str, Meta(pattern="^https?://", description="where it responds: http://127.0.0.1:8080; {port} for a free one")
     ]
     workloads: Annotated[
         dict[Name, TargetWorkload], Meta(min_length=1, description="what is sent, by name: {get: {path: /}}")

@@ -64,13 +64,6 @@ def step_rates(base_rps: float, shares: Sequence[float], published_rps: Sequence
     return sorted({*within, *(rps for rps in own if all(abs(rps / near - 1) > _SAME for near in within))})
 
 
-def nearest_to_shares(rates: Sequence[float], base_rps: float, shares: Sequence[float] | None) -> list[float]:
-    """Return the rate nearest to each share of `base_rps`, without repeats; all rates if `shares` is None."""
-    if shares is None:
-        return list(rates)
-    return list(dict.fromkeys(min(rates, key=lambda rps: abs(rps - share * base_rps)) for share in shares))
-
-
 @dataclass(frozen=True, slots=True)
 class WarmServer:
     """A server that a closed loop warms before the loads of a search or a ladder."""
@@ -269,10 +262,6 @@ class Ladder:
     @property
     def planned_s(self) -> float:
         """The seconds of the search and of the steps, as many of them at published rates as are likely."""
-        return (self.search or self.server.warm_up(self.shape)).planned_s + self._steps_s
-
-    @property
-    def _steps_s(self) -> float:
         like = self.like if isinstance(self.like, Ladder) else self
         count, likely = len(like.shares or like.rates), max(LIKELY_PUBLISHED, like.beyond + 1) if like.shares else 0
         within = min(len(like.published), like.most_published, likely)
@@ -280,7 +269,8 @@ class Ladder:
         published_s = self.session(1, self.published[0][1]).planned_s if self.published else own_s
         again = count + within if self.profiled is None else len(self.profiled)
         profiled_s = again * planned_s(self.profiled_sessions(1.0))
-        return (count + most_again(count)) * own_s + within * published_s + profiled_s
+        search_s = (self.search or self.server.warm_up(self.shape)).planned_s
+        return search_s + (count + most_again(count)) * own_s + within * published_s + profiled_s
 
 
 @dataclass(frozen=True, slots=True)

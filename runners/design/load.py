@@ -94,7 +94,6 @@ FILL = Workload("fill", SCRIPTS / "fill.lua")
 
 WORKLOADS = {workload.name: workload for workload in (PUT, GET)}
 
-
 #: Seconds besides the load itself: launch, profiler, conversion, drawing. For progress only.
 AROUND_A_LOAD_S = 2.0
 #: wrk2 leaves its first ten seconds (and 5 ms a connection) out of the histogram, not out of its request count.

@@ -74,7 +74,6 @@ class Objective:
 #: An objective on the achieved rate and errors alone, whatever the latencies.
 ACHIEVED_ALONE = Objective(latencies=(), errors=0.001)
 
-
 ERRORS = "errors"
 #: If a larger share of a load's responses failed, its latency, CPU time and throughput are not quoted.
 MOST_FAILED = 0.001
@@ -89,7 +88,6 @@ PRIMARIES = {
 _LIMITED = {**PRIMARIES, ERRORS: ERRORS}
 _FORM = re.compile(r"\s*(?P<name>[\w-]+)\s*(?P<side>[<>])\s*(?P<change>[+-]?(?:\d+\.?\d*|\.\d+))\s*%\s*")
 _EXAMPLE = 'write for example "p99>+10%", "throughput<-5%" or "errors>+0.1%"'
-
 
 #: Percentiles that are stored of every load, and so may be named in a limit of a load.
 LOAD_LEVELS = (0.5, 0.75, 0.9, 0.99, 0.999, 0.9999)

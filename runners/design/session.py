@@ -41,7 +41,6 @@ MOST_PROFILED_S = 30.0
 #: The rate that is planned for loads that end after a number of requests.
 REQUESTS_RPS = 2_000.0
 
-
 T = TypeVar("T")
 
 

@@ -46,9 +46,8 @@ def commented(name: str, command: Sequence[str], url: str, path: str) -> str:
     written = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}  # JSON is YAML
     started = f"command: {json.dumps(list(command), ensure_ascii=False)}"
     template = resources.files("runners.design").joinpath("new_target.yaml").read_text(encoding="utf-8")
-    return Template(template).substitute(
-        written, command=started if command else '# command: [python3, server.py, "8080"]'
-    )
+    example = '# command: [python3, server.py, "8080"]'
+    return Template(template).substitute(written, command=started if command else example)
 
 
 def describe_url(url: str) -> tuple[str, str]:
@@ -103,9 +102,7 @@ class TargetFile:
             return text.replace(PORT, str(port)).replace(description.DATA, str(data)).replace(HOST, listen)
 
         target, url = self.target, filled(self.target.url)
-        environment = {
-            name: filled(value) if isinstance(value, str) else value for name, value in target.environment.items()
-        }
+        environment = {name: filled(of) if isinstance(of, str) else of for name, of in target.environment.items()}
         command = None if target.command is None else tuple(map(filled, target.command))
         fill = target.fill and msgspec.structs.replace(target.fill, command=tuple(map(filled, target.fill.command)))
         placed = msgspec.structs.replace(target, command=command, environment=environment, url=url, fill=fill)

@@ -16,16 +16,7 @@ from runners.analysis.interleaved import comparison
 from runners.analysis.knee import Kind, Knee, Search, rate_interval
 from runners.analysis.rate_steps import RateStep, StepOutcome, points, served_rps
 from runners.design.block import FEWEST_STARTS, Interleaved
-from runners.design.ladder import (
-    BATCH,
-    KneeSearch,
-    Ladder,
-    WarmServer,
-    most_again,
-    nearest,
-    nearest_to_shares,
-    step_rates,
-)
+from runners.design.ladder import BATCH, KneeSearch, Ladder, WarmServer, most_again, nearest, step_rates
 from runners.design.objective import ACHIEVED_ALONE
 from runners.design.session import AROUND_A_RATE_STEP_S, PROBE, RATE_STEP, Session, SharedSession, in_random_order
 from runners.errors import MeasureError
@@ -129,7 +120,9 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
     # a step is repeated for the generator's sake, never because the server missed the objective
     for index, rps in silent[: most_again(len(rates))]:
         yield Request(block.session(index, rps, "again"), about)
-    for rps in nearest_to_shares(rates, base_rps, block.profiled) if block.profile else ():
+    profiled_rps = rates if block.profiled is None else [share * base_rps for share in block.profiled]
+    nearest_rps = (min(rates, key=lambda rps: abs(rps - wanted)) for wanted in profiled_rps if block.profile)
+    for rps in dict.fromkeys(nearest_rps):
         for session in block.profiled_sessions(rps):
             yield Request(session, about)
 

@@ -231,7 +231,10 @@ class Executor:
                 self._progress.say(f"{step.label}: its rate was not kept while profiled: again at a lower one")
                 rps = float(f"{LOWER_SHARE * trial.rate.rps:.2g}")
                 trial = replace(trial, rate=Rate(rps, "lowered until it is kept while profiled"))
-            elif _wrote_all(step, keys) if fills else not self._again(trial, server, step):
+            elif fills:
+                if facts.number(step, "completed") >= keys and not facts.number(step, "non_2xx"):
+                    return step
+            elif not self._again(trial, server, step):
                 return step
         raise MeasureError(f"store of {server.subject}", f"not all of {keys} keys could be written", "see its log")
 
@@ -272,9 +275,8 @@ class Executor:
                 let_rest(servers[name], steps[-1])
         group = TargetGroup(words.listed(member.name for member in session.compared), servers)
         warmup_s = load.shape.warmup_s or 0.0  # also for slices: `load_of` gives closed loops none
-        sent = replace(
-            load_of(load, group), warmup_s=warmup_s, targets=tuple(targets), seed=session.seed, slice_s=session.slice_s
-        )
+        shared = replace(load_of(load, group), warmup_s=warmup_s, targets=tuple(targets))
+        sent = replace(shared, seed=session.seed, slice_s=session.slice_s)
         with equal_groups({name: server.pids for name, server in servers.items()}) as groups:
             label = f"{group.subject} {load.workload.label}, start {session.number}"
             known = record_with(known, label=label, interleaved=record_with(about, cpu_groups=groups))
@@ -286,11 +288,6 @@ def _no_response(thing: str, steps: Sequence[Step]) -> MeasureError:
     first = cause(steps[0])
     remedy = REMEDIES.get(first, "See the server's log.") if first is not None else "Run again."
     return MeasureError(thing, "; ".join(reasons), remedy[0].lower() + remedy[1:].removesuffix("."))
-
-
-def _wrote_all(step: Step, keys: int) -> bool:
-    summary = step.frames["summary"]
-    return not summary.empty and bool(summary["completed"].iloc[0] >= keys and not summary["non_2xx"].iloc[0])
 
 
 NOOP = "noop"

@@ -114,7 +114,6 @@ FORM = YamlForm(
     faults=_faults,
 )  # fmt: skip
 
-
 #: A function of a job's kind, parameters and repeat. It returns the job's content address and planned seconds.
 Appraise = Callable[[str, Mapping[str, Value], int], tuple[str, float]]
 

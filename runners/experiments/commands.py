@@ -73,9 +73,8 @@ KNEE = Experiment(
     knee,
 )  # fmt: skip
 TARGET_KNEE = replace(KNEE, parameters=_with_target_workloads(KNEE.parameters))
-TARGET_COMPARE = replace(
-    COMPARE, number="compare", notebook="", parameters=(*_with_target_workloads(COMPARE.parameters), SHARES, LISTEN)
-)
+_COMPARED = (*_with_target_workloads(COMPARE.parameters), SHARES, LISTEN)
+TARGET_COMPARE = replace(COMPARE, number="compare", notebook="", parameters=_COMPARED)
 LOAD = Experiment(
     "load", "", "One load: a constant rate on one server", "",
     (

@@ -64,12 +64,10 @@ def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
     else:
         what, treatments = "engine", tuple(map(Setting.of, listed(asked["engines"])))
         loads = [("put", PUT, PUT_QUESTIONS), ("get", GET, GET_QUESTIONS)]
-    planned = list[Block]()
+    planned, profile = list[Block](), listed(asked["profile"])
     for name, workload, keys in loads:
         title = f"{workload.label}: every {what} at one rate"
-        fixed = FixedRate(
-            name, title, treatments, workload, size, rate_rps, profile=listed(asked["profile"]), questions=keys
-        )
+        fixed = FixedRate(name, title, treatments, workload, size, rate_rps, profile=profile, questions=keys)
         planned.append(fixed)
         if not targets and len(treatments) > 1 and (name == "put" or size.name != "smoke"):
             planned.append(fixed.compared(f"{name}-compared", COMPARED[size.name], MARGIN, ("engines",)))
@@ -92,9 +90,8 @@ def questions() -> tuple[Asked, ...]:
     from runners.results import comparisons, loads, profiles, published, tails
 
     takes_most = partial(profiles.takes_most, WORKLOADS, "rocksdb")
-    response = comparisons.added_bytes(
-        "of the bytes of a GET with a new Response, it takes", "get-copies", "new-response"
-    )
+    label = "of the bytes of a GET with a new Response, it takes"
+    response = comparisons.added_bytes(label, "get-copies", "new-response")
     return answered_by("01", {
         "rate": published.reaches_published_rate(WORKLOADS),
         "store-cpu": takes_most(profiles.STORE_CPU),

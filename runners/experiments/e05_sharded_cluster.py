@@ -36,9 +36,7 @@ OUTAGES = {
     "full": (cluster.SHARDED, "async-2of3", "async-3of3"),
 }  # fmt: skip
 #: By size: seconds of the server's warm-up before an outage, of the load's warm-up, and of the load.
-OUTAGE_S = {
-    "smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0),
-}  # fmt: skip
+OUTAGE_S = {"smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0)}
 DIES_AT, RETURNS_AT = 0.25, 0.5  # shares of the load, when the node is killed and started again
 
 

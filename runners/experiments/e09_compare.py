@@ -69,10 +69,5 @@ def questions() -> tuple[Asked, ...]:
     from runners.analysis.quantities import OF_LOADS
     from runners.results.comparisons import DIFFERS, differs
 
-    return tuple(
-        Asked(
-            Question(measure.name, f"Do the two treatments differ in {measure.label}?"),
-            differs(None, None, measure.name, DIFFERS),
-        )
-        for measure in OF_LOADS
-    )
+    asked = {of.name: Question(of.name, f"Do the two treatments differ in {of.label}?") for of in OF_LOADS}
+    return tuple(Asked(question, differs(None, None, name, DIFFERS)) for name, question in asked.items())

@@ -14,7 +14,6 @@ from runners.storage.run_folder import REFERENCE
 
 TABLE = Path(__file__).with_name("questions.toml")
 
-
 #: The kinds of measurement that may answer a question; the first lines of questions.toml describe them.
 Design = Literal["requests", "slices", "solo", "fault", "profile", "fill", "published"]
 
@@ -80,9 +79,8 @@ def table(reference: Path = REFERENCE, questions: Path = TABLE) -> tuple[TableRo
         kept = json.loads(conclusions.read_text(encoding="utf-8")) if conclusions.exists() else {"answers": []}
         verdicts = {answer["key"]: answer["verdict"] for answer in kept["answers"]}
         if unasked := by_key.keys() - texts.keys():
-            raise LabError(
-                str(questions), f"no experiment asks {experiment}.{min(unasked)}", "ask it, or delete its row"
-            )
+            cause = f"no experiment asks {experiment}.{min(unasked)}"
+            raise LabError(str(questions), cause, "ask it, or delete its row")
         for key, criterion in by_key.items():
             verdict, effect = verdicts.get(key, NOT_MEASURED), kept.get("effects", {}).get(key, "")
             rows.append(TableRow(f"{experiment}.{key}", texts[key], criterion.decides, verdict, effect))

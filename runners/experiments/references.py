@@ -20,7 +20,7 @@ from runners.report.opening import TREATMENTS
 from runners.report.sentences import effect_words
 from runners.results.answer import Asked, Verdict
 from runners.results.conclusion import Conclusion, conclude
-from runners.storage.archive import copy_archive, write_archive
+from runners.storage.archive import steps_file, write_archive
 from runners.storage.run_folder import REFERENCE, RunFolder, StoreError, write_json
 from runners.toolchain.tools import shown
 
@@ -68,7 +68,9 @@ def keep_reference(folder: RunFolder, root: Path = REFERENCE) -> RunFolder:
     fresh = RunFolder(root / ".new" / target.name)
     shutil.rmtree(fresh.path.parent, ignore_errors=True)
     if folder.archived:
-        copy_archive(folder.path, fresh.path)
+        fresh.path.mkdir(parents=True)
+        for path in (steps_file(folder.path), folder.manifest_path):
+            shutil.copyfile(path, fresh.path / path.name)
     else:
         # if an archive drops a step's latencies, the bounds of its percentiles are computed first
         steps = (step if keeps_latencies(step.record) else with_bounds(step) for step in read_run(folder).steps)
@@ -104,11 +106,9 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     first, *_ = kept["effects"][key].split("; ")
     line = f"{link}: {answer['question']} **{str(answer['verdict']).capitalize()}**.\n{words.sentence(first)}"
-    named = [
-        f"“{label}”: {text}"
-        for label, text in ((engine_name(name), text) for name, text in TREATMENTS.items())
-        if re.search(rf"(?<![\w-]){re.escape(label)} (?=\d|at )", line)
-    ]
+    labels = ((engine_name(name), text) for name, text in TREATMENTS.items())
+    used = (pair for pair in labels if re.search(rf"(?<![\w-]){re.escape(pair[0])} (?=\d|at )", line))
+    named = [f"“{label}”: {text}" for label, text in used]
     line += f"\n{'; '.join(named)}." if named else ""
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line

@@ -139,13 +139,10 @@ class ConsoleReport:
     def spectrum_frame(self) -> "pd.DataFrame":
         """Return the `spectrum` data frame. Rows of the uncorrected distribution have the kind `service`."""
         rows = (
-            {
-                "kind": kind, "value_us": row.value_ms * 1000, "percentile": row.percentile,
-                "total_count": row.total_count,
-            }
+            {"kind": kind, "value_us": row.value_ms * 1e3, "percentile": row.percentile, "total_count": row.total_count}
             for kind, latencies in self._by_kind().items()
             for row in latencies.spectrum
-        )  # fmt: skip
+        )
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> "pd.DataFrame":

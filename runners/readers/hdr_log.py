@@ -99,15 +99,11 @@ class HdrLog:
                 whole = interval.duration_s >= _A_SECOND_S
                 begin_s = interval.t_s if whole else math.floor(interval.t_s + ROUNDED_S)
                 parts.setdefault((kind, begin_s), []).append(interval)
-        return tuple(
-            Interval(
-                kind,
-                min(part.t_s for part in several),
-                max(part.t_s + part.duration_s for part in several) - min(part.t_s for part in several),
-                Samples.merge(part.samples for part in several),
-            )
-            for (kind, _), several in sorted(parts.items(), key=lambda entry: entry[0][1])
-        )
+        seconds = list[Interval]()
+        for (kind, _), several in sorted(parts.items(), key=lambda entry: entry[0][1]):
+            begin_s, end_s = min(part.t_s for part in several), max(part.t_s + part.duration_s for part in several)
+            seconds.append(Interval(kind, begin_s, end_s - begin_s, Samples.merge(part.samples for part in several)))
+        return tuple(seconds)
 
     def intervals_frame(self) -> pd.DataFrame:
         """Return the `intervals` data frame, a row for each second and kind, without error counts: a log has none."""

@@ -153,10 +153,8 @@ def _nighthawk(content: Json) -> Iterator[ConsoleReport]:
     statistics = _list(whole.get("statistics"))
     times: Json = next((item for item in statistics if "request_to_response" in str(item.get("id"))), {})
     counts = {str(counter.get("name")): counter.get("value") for counter in _list(whole.get("counters"))}
-    levels = (
-        (number(row.get("percentile")), units.go_time_us(str(row.get("duration"))))
-        for row in _list(times.get("percentiles"))
-    )
+    rows = _list(times.get("percentiles"))
+    levels = ((number(row.get("percentile")), units.go_time_us(str(row.get("duration")))) for row in rows)
     options, workers = part(content, "options"), max(1, len(results) - 1)
     rate, overflow = number(options.get("requests_per_second")), count(counts.get("benchmark.pool_overflow"))
     if times:

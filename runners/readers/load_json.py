@@ -97,11 +97,8 @@ class LoadReport:
         return frame("status", ({"code": str(code), "count": int(count)} for code, count in sorted(counts.items())))
 
     def spectrum_frame(self) -> pd.DataFrame:
-        rows = (
-            {"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]}
-            for kind in KINDS
-            for row in at(self.document, f"spectrum/{kind}") or ()
-        )
+        pairs = ((kind, row) for kind in KINDS for row in at(self.document, f"spectrum/{kind}") or ())
+        rows = ({"kind": kind, "value_us": row[0], "percentile": row[1], "total_count": row[2]} for kind, row in pairs)
         return frame("spectrum", rows)
 
     def percentiles_frame(self) -> pd.DataFrame:

@@ -67,9 +67,8 @@ class Output:
     @property
     def label(self) -> str:
         """The operation's name, else the position in a table or file of several outputs (`column 2 of 3`), or empty."""
-        return self.report.operation or (
-            f"column {self.report.column + 1} of {self.report.columns}" if self.report.columns > 1 else ""
-        )
+        column = f"column {self.report.column + 1} of {self.report.columns}"
+        return self.report.operation or (column if self.report.columns > 1 else "")
 
     @property
     def command(self) -> CommandLine | None:

@@ -46,9 +46,8 @@ def published(name: str) -> ConsoleReport:
     """
     outputs = published_outputs(name)
     if len(outputs) != 1:
-        raise ReadError(
-            ROOT / f"{name}.txt", f"holds {len(outputs)} outputs instead of one", f"use published_outputs({name!r})"
-        )
+        remedy = f"use published_outputs({name!r})"
+        raise ReadError(ROOT / f"{name}.txt", f"holds {len(outputs)} outputs instead of one", remedy)
     output, report = outputs[0], outputs[0].report
     if report.command is not None or not output.tool or not output.offered_rps:
         return report

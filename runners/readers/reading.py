@@ -90,7 +90,8 @@ def archived_content(step: Step) -> Content:
     millisecond, shares to six or seven decimals. The order of requests within a twentieth of a second is lost. Of a
     valid step, service times of requests are left out too, because reports quote its response times.
     """
-    left_out = () if keeps_latencies(step.record) else ("histograms", "slices")
+    kept = step.record.sweep is None and step.kind not in _PREPARING and not step.profiled
+    left_out = () if kept else ("histograms", "slices")
     frames = {
         **step.frames,
         **{name: frame(name) for name in left_out},
@@ -100,15 +101,13 @@ def archived_content(step: Step) -> Content:
     rounded = frames["histograms"].assign(value_us=_three_digits(frames["histograms"]["value_us"]))
     frames["histograms"] = rounded.groupby(["t_s", "kind", "value_us"])["count"].sum().reset_index()
     service_us = requests["service_us"].mask(pd.Series(step.valid, requests.index))
-    frames["requests"] = together(
-        requests.assign(response_us=_three_digits(requests["response_us"]), service_us=_three_digits(service_us))
-    )
+    times_us = {"response_us": _three_digits(requests["response_us"]), "service_us": _three_digits(service_us)}
+    frames["requests"] = together(requests.assign(**times_us))
     if frames["slices"].empty:
         activity = activity[activity["kind"].isin(_READ_ALONE)].reset_index(drop=True)
     frames["activity"] = activity.assign(busy_ms=activity["busy_ms"].round(2))
-    frames["telemetry"] = telemetry.round(
-        {name: 6 for name in telemetry.columns if name.endswith(("_share", "_cores"))}
-    )
+    shares = [name for name in telemetry.columns if name.endswith(("_share", "_cores"))]
+    frames["telemetry"] = telemetry.round(dict.fromkeys(shares, 6))
     frames["frames"] = frames["frames"].round({"low": 7, "high": 7})
     frames["samples"] = in_batches(frames["samples"])
     return Content(to_document(step.record), frames, step.folder.console_text())
@@ -253,11 +252,9 @@ class _Reader:
         return {"summary": summary, "spectrum": report.spectrum_frame(), "percentiles": report.percentiles_frame()}
 
     def _profile(self, timed: pd.DataFrame | None = None) -> dict[str, pd.DataFrame]:
-        parts = [
-            self.tried(read_collapsed, frame("stacks"), path, event)
-            for event in EVENTS
-            if (path := self.folder.collapsed(event)).exists() or event in self.record.profiled
-        ]
+        paths = {event: self.folder.collapsed(event) for event in EVENTS}
+        there = {event: path for event, path in paths.items() if path.exists() or event in self.record.profiled}
+        parts = [self.tried(read_collapsed, frame("stacks"), path, event) for event, path in there.items()]
         if not parts:
             return {}
         stacks = pd.concat(parts, ignore_index=True)

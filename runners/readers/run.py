@@ -99,14 +99,9 @@ class Run:
         profiled: bool | None = None,  # whether a profiler ran
     ) -> list[Step]:
         """Return the steps of a kind that meet all other conditions; None stands for any value."""
-        return [
-            step
-            for step in self.steps
-            if step.kind == kind
-            and (subject is None or step.subject == subject)
-            and (workload is None or step.workload == workload)
-            and (profiled is None or bool(step.profiled) == profiled)
-        ]
+        alike = (step for step in self.steps if step.kind == kind and subject in (None, step.subject))
+        loads = (step for step in alike if workload in (None, step.workload))
+        return [step for step in loads if profiled in (None, bool(step.profiled))]
 
 
 FRAMES: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("frames.toml").read_text(encoding="utf-8"))

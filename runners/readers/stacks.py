@@ -78,10 +78,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 @cache
 def classifier() -> Classifier:
     """Return the classifier of stacks by the lab's own rules (categories.toml)."""
-    rules = (
-        Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
-        for entry in tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
-    )
+    entries = tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
+    rules = (Rule(of["category"], _any_of(of.get("anywhere") or of["frames"]), "anywhere" in of) for of in entries)
     return Classifier(tuple(rules))
 
 

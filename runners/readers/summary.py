@@ -243,10 +243,8 @@ def _pattern(console: Console, text: str) -> re.Pattern[str]:
 def _lines(console: Console) -> Iterator[tuple[re.Pattern[str], Callable[[Summary, re.Match[str]], None]]]:
     for line in console.lines:
         text, taken = (line, {}) if isinstance(line, str) else line
-        yield (
-            _pattern(console, text),
-            getattr(Summary, taken) if isinstance(taken, str) else partial(Summary.take, **taken),
-        )
+        take = getattr(Summary, taken) if isinstance(taken, str) else partial(Summary.take, **taken)
+        yield _pattern(console, text), take
 
 
 _CONSOLES = {name: tool.console for name, tool in TOOLS.items() if tool.console}

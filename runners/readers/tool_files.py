@@ -23,7 +23,7 @@ _NOT_READ = (
 )
 _LOG = re.compile(r'^(?:#\[Histogram log format version|#\[StartTime|"StartTimestamp"|#\[BaseTime)', re.MULTILINE)
 _HGRM = re.compile(r"^\s*Value(?:\((?P<unit>ns|us|ms|s)\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
-_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Infinity))?\s*$")
+_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Inf)(?:inity)?)?\s*$")
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:
@@ -53,16 +53,8 @@ def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | 
 def read_hgrm(text: str, unit: str | None) -> Iterator[ConsoleReport]:
     """Yield the output in an HdrHistogram list of percentiles, if it has rows; values without `unit` are in ms."""
     in_ms = units.TIME_US[unit or "ms"] / MS
-    rows = tuple(
-        SpectrumRow(
-            float(match[1]) * in_ms,
-            float(match[2]),
-            int(match[3]),
-            units.number((match[4] or "inf").replace("Infinity", "inf")),
-        )
-        for match in map(_ROW.match, text.splitlines())
-        if match
-    )
+    lines = filter(None, map(_ROW.match, text.splitlines()))
+    rows = tuple(SpectrumRow(float(m[1]) * in_ms, float(m[2]), int(m[3]), units.number(m[4] or "inf")) for m in lines)
     if not rows:
         return
     buckets = re.search(r"Buckets\s*=\s*(\d{1,9})", text)

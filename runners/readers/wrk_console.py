@@ -120,9 +120,7 @@ class _Builder:
     def finish(self) -> ConsoleReport:
         pairs = [(getattr(self.command, name, None), self.fields.get(name)) for name in ("threads", "connections")]
         of_another = any(None not in pair and pair[0] != pair[1] for pair in pairs)  # of another output
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in self.fields.items()
-        }
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in self.fields.items()}
         report = ConsoleReport(
             command=None if of_another else self.command,
             latencies=self.latencies.finish(),
@@ -186,7 +184,6 @@ _STARTS = frozenset(
     {"running", "distribution", "row", "requests", "stats_head", "latency", "spectrum_head", "columns", "threads"}
 )
 
-
 #: Matches every line that some pattern may match; most lines of a text have no match and skip the patterns.
 _HINT = re.compile(
     r"\d\.\d|Running|threads and|calibration|Thread Stats|Latency|Req/Sec|%|Percentile|#\[|-{20}|requests in"
@@ -195,12 +192,8 @@ _HINT = re.compile(
 
 
 def _recognise(line: str) -> tuple[str, re.Match[str]] | None:
-    if not _HINT.search(line):
-        return None
-    for name, pattern in _PATTERNS.items():
-        if match := pattern.search(line):
-            return name, match
-    return None
+    tried = ((name, pattern.search(line)) for name, pattern in _PATTERNS.items()) if _HINT.search(line) else ()
+    return next(((name, match) for name, match in tried if match), None)
 
 
 def _tool(report: ConsoleReport) -> str | None:
@@ -209,18 +202,12 @@ def _tool(report: ConsoleReport) -> str | None:
         return "truepace"
     if report.calibrations_us or report.latencies.spectrum or "Recorded" in (report.latencies.label or ""):
         return "wrk2"
-    if named == "wrk2" or (named == "wrk" and report.rate_rps is None):
-        return named
-    return None
+    return named if named == "wrk2" or (named == "wrk" and report.rate_rps is None) else None
 
 
 def clean(line: str) -> str:
     """Return a line without colour codes, Markdown's `>` and docker compose's container name; with plain spaces."""
     return _QUOTE.sub("", _CONTAINER.sub("", _ANSI.sub("", line))).replace("\u00a0", " ")
-
-
-def _bare(line: str) -> str:
-    return _EMPHASIS.sub("", _ITEM.sub("", line))
 
 
 def find_reports(text: str) -> list[ConsoleReport]:
@@ -245,8 +232,8 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
     for number, raw in lines:
         line = clean(raw)
         recognised = _recognise(line) if len(line) <= LONGEST_LINE else None
-        if recognised is None and builder is not None and (bare := _bare(line[:LONGEST_LINE])) != line:
-            recognised = _recognise(bare)
+        if recognised is None and builder is not None:
+            recognised = _recognise(_EMPHASIS.sub("", _ITEM.sub("", line[:LONGEST_LINE])))
         if recognised is None:
             whole = continued + line
             continued = whole.rstrip()[:-1] + " " if whole.rstrip().endswith("\\") else ""
@@ -274,8 +261,3 @@ def find_in_lines(lines: Iterable[tuple[int, str]]) -> list[ConsoleReport]:
         builder.take(name, match, number)
     close()
     return reports
-
-
-def read_console(text: str) -> ConsoleReport:
-    """Return the report of a text's first wrk, wrk2 or truepace output; an empty report if there is none."""
-    return next(iter(find_reports(text)), ConsoleReport())

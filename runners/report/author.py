@@ -72,10 +72,7 @@ def _word(answered: Answered) -> str:
 
 def _advice(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     for changes in Changes:
-        advice = dict.fromkeys(
-            answered.question.means
-            for _, answered in numbered
-            if answered.question.changes == changes and answered.answer.verdict != Verdict.INCONCLUSIVE
-        )
+        own = (answered for _, answered in numbered if answered.question.changes == changes)
+        advice = dict.fromkeys(one.question.means for one in own if one.answer.verdict != Verdict.INCONCLUSIVE)
         if advice:
             yield f"Change in the {changes.value}: {' '.join(list(advice)[:MOST_ADVICE])}"

@@ -40,19 +40,15 @@ def closed_loop_sections(run: Run) -> Iterator[Section]:
         yield Section.of(loops.COUNTERS, table)
     gets = [loop for loop in measured if loop.name in ("get-few", "get")]
     if gets := [loop for loop in gets if loop.stage in ("after", "delayed", "jdk25")]:
-        yield Section.of(loops.ERRORS, _errors(gets))
+        responses = tuple(
+            (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
+            for loop in gets
+            for absent in (loop.absent_by_script if loop.name == "get-few" else 0,)
+        )
+        columns = ("loop", "requests", "404", "by the script's numbers")
+        yield Section.of(loops.ERRORS, Table("GET on a store with and without the keys", columns, responses))
     if any(loop.published for loop in measured):
         yield Section.of(loops.TABLE, _published(measured, outputs))
-
-
-def _errors(gets: Sequence[Loop]) -> Table:
-    rows = tuple(
-        (_label(loop), *map(tables.count, (loop.completed, loop.non_2xx, absent)))
-        for loop in gets
-        for absent in (loop.absent_by_script if loop.name == "get-few" else 0,)
-    )
-    head = ("loop", "requests", "404", "by the script's numbers")
-    return Table("GET on a store with and without the keys", head, rows)
 
 
 def _published(measured: Sequence[Loop], outputs: Mapping[str, ConsoleReport]) -> Table:

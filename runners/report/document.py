@@ -79,9 +79,7 @@ class Document:
         """The warnings on the machine before the run. BUSY is left out if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
-        return tuple(
-            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
-        )
+        return tuple(words.sentence(str(one["text"])) for one in unusual if not (quiet and one["code"] == BUSY))
 
     def place(self, anchor: str | None) -> str | None:
         """Return `anchor` if it belongs to a figure, flame graph or section of the report, else None."""
@@ -197,9 +195,8 @@ def limits(run: Run) -> Iterator[str]:
     if durable:
         yield f"Durability: {words.listed(sorted(durable))}."
     # empty and zero values left the choice to the lab
-    parameters = {
-        k: v for k, v in (run.manifest.get("parameters") or {}).items() if v not in ("", None, 0) and k != "size"
-    }
+    given = run.manifest.get("parameters") or {}
+    parameters = {name: value for name, value in given.items() if value not in ("", None, 0) and name != "size"}
     if parameters:
         texts = (f"{name} {f'{value:g}' if type(value) is float else value}" for name, value in parameters.items())
         yield f"Parameters: {', '.join(texts)}; all others as the lab chooses."
@@ -223,11 +220,9 @@ def _shortfalls(run: Run) -> Iterator[str]:
     """Yield at most one sentence: what a run can't show, as its stores or loads are smaller than published."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
-    parts = [
-        f"{row.workload.upper()} with {words.size(row.published)} in the store (here {words.size(row.here)})"
-        for row in rows
-        if row.extent == Extent.DATA_BYTES
-    ]
+    fills = [row for row in rows if row.extent == Extent.DATA_BYTES]
+    sizes = ((row.workload.upper(), words.size(row.published), words.size(row.here)) for row in fills)
+    parts = [f"{workload} with {there} in the store (here {here})" for workload, there, here in sizes]
     if lengths:
         most = max(lengths, key=lambda row: row.published / row.here)
         here, there = words.seconds(most.here), words.seconds(most.published)

@@ -196,11 +196,8 @@ def _shares(profiled: list[Step], events: Sequence[str]) -> Iterator[Table]:
 def published_section(results: Results) -> Section:
     """Return the section that compares published with reproduced figures, of loads at one rate and of ladders."""
     by_workload = facts.grouped(results.clean_loads(), lambda step: step.workload)
-    shown = [
-        _against(results.run, workload, output[1], loads)
-        for workload, loads in by_workload.items()
-        if (output := results.published_output(workload)) is not None
-    ]
+    outputs = {workload: results.published_output(workload) for workload in by_workload}
+    shown = [_against(results.run, work, out[1], by_workload[work]) for work, out in outputs.items() if out]
     of_ladders = [(ladder, table) for ladder in results.ladders if (table := against_published(ladder)) is not None]
     searches = {ladder.same: ladder for ladder in results.ladders if ladder.search is not None}
     known = [f"{title(searches.get(ladder.same, ladder))}." for ladder, _ in of_ladders if ladder.knee]
@@ -210,21 +207,17 @@ def published_section(results: Results) -> Section:
         tools = {cell for table in shown for name, *cells in table.rows if name == "generator" for cell in cells}
         marked = any(marks_in(row for table in shown for row in table.rows))
         texts += [own["marks"]] * marked + [own["timer"]] * ({"wrk2", "truepace"} <= tools)
-    text = " ".join(texts)
-    return Section.of(
-        "published", *[*shown, *_together([table for _, table in of_ladders])][:MOST_PUBLISHED], text=text
-    )
+    offered = [_together([table for _, table in of_ladders])] if of_ladders else []
+    return Section.of("published", *[*shown, *offered][:MOST_PUBLISHED], text=" ".join(texts))
 
 
-def _together(of_ladders: Sequence[Table]) -> list[Table]:
-    if not of_ladders:
-        return []
+def _together(of_ladders: Sequence[Table]) -> Table:
     heads = zip(*(table.head for table in of_ladders), strict=True)
     head = tuple(" or ".join(dict.fromkeys(cells)) for cells in heads)  # shares of a knee, or of a bound of it
     rows = tuple((table.caption, *row) for table in of_ladders for row in table.rows)
     beyond = "; ".join(table.note for table in of_ladders if table.note)
     note = f"{PROSE['published']['beyond']}: {beyond}." if beyond else ""
-    return [Table("Rates published and offered here", ("load", *head), rows, note)]
+    return Table("Rates published and offered here", ("load", *head), rows, note)
 
 
 def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[Step]) -> Table:

@@ -21,16 +21,7 @@ from runners.readers.run import Run, Step
 from runners.report import style, tables
 from runners.report.style import floor_lines, reach
 from runners.report.tables import PROSE, Linked, Section, Table
-from runners.results.ladders import (
-    KNEE,
-    Ladder,
-    Searched,
-    between,
-    knees,
-    ladders,
-    missed_above,
-    searched_together,
-)
+from runners.results.ladders import KNEE, Ladder, Searched, between, knees, ladders, missed_above, searched_together
 from runners.results.published import of_setting, taken_at_rps
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
@@ -100,9 +91,7 @@ def _resolved(point: Point, level: float, judged: bool) -> float:
 
 HOLLOW, PALE = "hollow: misses the objective", "pale: at most, generator late"
 #: The marker styles of rate steps, by their labels in the legend.
-MARKS: dict[str, dict[str, Any]] = {
-    "": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0},
-}  # fmt: skip
+MARKS: dict[str, dict[str, Any]] = {"": {}, HOLLOW: {"fillstyle": "none"}, PALE: {"alpha": 0.35, "markeredgewidth": 0}}
 
 
 @style.styled
@@ -210,25 +199,18 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
     besides = {ladder.title: ladder for ladder in fixed}  # the first of a title
-    rows = [
-        _row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder)
-        for ladder in all_ladders
-        if besides.get(ladder.title) is not ladder
-    ]
+    leading = [ladder for ladder in all_ladders if besides.get(ladder.title) is not ladder]
+    rows = [_row(ladder, besides.get(ladder.title) if ladder.search is not None else ladder) for ladder in leading]
     head: tuple[str, ...] = HEAD
     if all(ladder.name in drawn for ladder in searched.values()):  # without the column of knees
         head, *rows = (row[:1] + row[2:] for row in (head, *rows))
-    return Table(_caption(all_ladders), head, tuple(rows), PROSE["ladders"]["note"], numeric=False)
-
-
-def _caption(all_ladders: Sequence[Ladder]) -> str:
-    text = "All ladders"
+    caption = "All ladders"
     connections = {ladder.steps[0].record.connections for ladder in all_ladders}
     if len(connections) == 1:
-        text += f" on {words.connections(connections.pop())}"
-    objective = objectives(all_ladders)
-    what = "objective of the searches" if any(ladder.search for ladder in all_ladders) else "objective"
-    return f"{text}; {what}: {objective}" if objective else text
+        caption += f" on {words.connections(connections.pop())}"
+    if objective := objectives(all_ladders):
+        caption += f"; objective{' of the searches' if searched else ''}: {objective}"
+    return Table(caption, head, tuple(rows), PROSE["ladders"]["note"], numeric=False)
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
@@ -402,9 +384,7 @@ def knee_sections(run: Run) -> Iterator[Section]:
     by_workload = knees(run)
     if not by_workload:
         return
-    figures = [
-        knee_picture(run, workload, searched).at(f"knees-{workload}") for workload, searched in by_workload.items()
-    ]
+    figures = [knee_picture(run, work, searched).at(f"knees-{work}") for work, searched in by_workload.items()]
     every = [(searched[0][0], *pair) for searched in by_workload.values() for pair in searched]
     engines = {ladder.steps[0].record.engine for _, ladder, _ in every}
     heading, what = ("Ways to run a request", "way") if len(engines) == 1 else ("The knees of the stores", "store")

@@ -118,13 +118,6 @@ def _line(axes: Axes, line: Curve) -> None:
         axes.plot(line.x[last], line.value_us[last], alpha=line.alpha, **tick)
 
 
-def _floor_curve(floor: Step | None, loads: Sequence[Step]) -> Curve | None:
-    if floor is None or not quotable(floor):
-        return None
-    label, dash = style.floor_look(floor, loads)
-    return curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
-
-
 def _censored(axes: Axes, steps: Sequence[Step]) -> None:
     """Draw a line for each load in which requests got no response. Beyond that line, latencies are lower bounds."""
     colours = colours_of(steps)
@@ -157,7 +150,10 @@ def spectrum(
     dotted unless it has a load's rate and connections. `service` adds service times. `heading` states the result.
     `labels` names steps in the legend, by step name. `limits` has (percentile, limit in us) of an objective.
     """
-    lines, floor_curve = curves(steps, published, service, labels or {}), _floor_curve(floor, steps)
+    lines, floor_curve = curves(steps, published, service, labels or {}), None
+    if floor is not None and quotable(floor):
+        label, dash = style.floor_look(floor, steps)
+        floor_curve = curve(floor.frames["spectrum"], "response", label, style.FLOOR, dash=dash, width=0.9)
     drawn = [*([floor_curve] if floor_curve else []), *lines]
     if not drawn:
         return style.empty("nothing to draw")
@@ -369,19 +365,15 @@ ID_LETTERS = 4  # the unique part at the end of a run's name
 def headline(loads: Sequence[Load], names: Sequence[str] = ()) -> str:
     """Return a heading with workloads, rate and p99s, or medians if the generator may have caused one of the p99s."""
     steps = [step for step, _ in loads]
-    unresolved = {
-        level: any(instrument.unresolved(run.steps, step, level) for step, run in loads) for level in HEADLINE_LEVELS
-    }
-    level = next((level for level in HEADLINE_LEVELS if not unresolved[level]), None)
+    made = {level for level in HEADLINE_LEVELS for step, run in loads if instrument.unresolved(run.steps, step, level)}
+    level = next((level for level in HEADLINE_LEVELS if level not in made), None)
     rates = {facts.offered_rps(step) for step in steps}
     at = f" at {words.rate(rates.pop())}" if len(rates) == 1 else ""
     heading = style.workloads(steps) + at
     if level is None:
         return f"{heading}: response times about as on a server that does nothing"
     named = zip(names or [style.engine_name(step.subject) for step in steps], steps, strict=True)
-    values = [
-        f"{name} {facts.written(value)}" for name, step in named if (value := facts.quoted(step, level)) is not None
-    ]
+    values = [f"{name} {facts.written(us)}" for name, step in named if (us := facts.quoted(step, level)) is not None]
     if not 0 < len(values) <= MOST_VALUES:
         return f"{heading}: response time by percentile"
     return f"{heading}: {words.level(level)} {', '.join(values)}"

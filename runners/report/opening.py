@@ -31,9 +31,8 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
     parts = [f"{verdicts.count(verdict)} {verdict.value}" for verdict in Verdict if verdict in verdicts]
     if absent := len(conclusion.answers) - len(verdicts):
         parts.append(f"{absent} not measured")
-    questions = (
-        f"{words.several(len(conclusion.answers), 'question')}: {words.listed(parts)}" if verdicts else "Measured"
-    )
+    asked = words.several(len(conclusion.answers), "question")
+    questions = f"{asked}: {words.listed(parts)}" if verdicts else "Measured"
     where = ""
     if machine.get("cpu_model"):
         cores = words.several(machine["cores"], "core")
@@ -61,10 +60,9 @@ def summary(conclusion: Conclusion) -> Iterator[str]:
 
 def size_words(run: Run) -> str:
     """Return the size of a run (a preset of how long loads last) in words. The size `published` is explained."""
+    text = "the published workloads at rates that this machine achieves, most for a minute (size “{}”)"
     size = str(run.manifest.get("size"))
-    if size == PUBLISHED:
-        return f"the published workloads at rates that this machine achieves, most for a minute (size “{size}”)"
-    return f"size {size}"
+    return text.format(size) if size == PUBLISHED else f"size {size}"
 
 
 def terms(results: Results) -> Iterator[str]:

@@ -52,10 +52,7 @@ def in_page(
 
     `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
-    narrow = {
-        figure.anchor: "" if figure.anchor in folded else style.svg(narrowed(figure), f"{figure.anchor}-narrow")
-        for figure in figures
-    }
+    narrow = {f.anchor: "" if f.anchor in folded else style.svg(narrowed(f), f"{f.anchor}-narrow") for f in figures}
     # matplotlib escapes what it draws
     return {name: (Markup(drawn[name]), Markup(text)) for name, text in narrow.items()}  # noqa: S704
 
@@ -63,9 +60,8 @@ def in_page(
 def kept_figures(page: Document) -> frozenset[str]:
     """Return at most KEPT_FIGURES anchors of figures to archive; figures of all quantities only if there is room."""
     anchors = [figure.anchor for figure in page.figures]
-    return frozenset(
-        sorted(anchors, key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))[:KEPT_FIGURES]
-    )
+    anchors.sort(key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))
+    return frozenset(anchors[:KEPT_FIGURES])
 
 
 def _in_readme(page: Document) -> str | None:
@@ -127,18 +123,13 @@ def to_html(page: Document, drawn: dict[str, str], limit_bytes: int = LIMIT_BYTE
     context = {**_context(page), "svg": in_page(page.figures, drawn, folded), "source": source}
     html = ""
     for least_share in LEAST_SHARES:
-        html = page_template.render(**context, least_share=least_share, left_out=_left_out(least_share))
+        wide = f"leave out frames narrower than {tables.share(least_share)} of the whole"
+        kept = "of this page are pictures, which cannot be zoomed" if least_share == 1 else wide
+        left_out = "" if least_share == LEAST_SHARE else f"To stay small, flame graphs {kept}."
+        html = page_template.render(**context, least_share=least_share, left_out=left_out)
         if len(html.encode()) < limit_bytes - MARGIN_BYTES:
             break
     return html
-
-
-def _left_out(least_share: float) -> str:
-    if least_share == LEAST_SHARE:
-        return ""
-    if least_share == 1:
-        return "To stay small, flame graphs of this page are pictures, which cannot be zoomed."
-    return f"To stay small, flame graphs leave out frames narrower than {tables.share(least_share)} of the whole."
 
 
 def environment(autoescape: bool = True) -> jinja2.Environment:

@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from runners import words
 from runners.analysis import facts, instrument
-from runners.analysis.intervals import Bounded
 from runners.analysis.knee import rate_interval
 from runners.analysis.quantities import changed, signed
 from runners.design.cluster import ONE, PUBLISHED_KEYS
@@ -84,9 +83,8 @@ def cluster_sections(run: Run) -> Iterator[Section]:
         here, there = map(words.count, (fills[-1].record.fill.keys, PUBLISHED_KEYS))
         caption = f"Published: the highest rates with a p99 within {words.given_latency(published.LIMIT_US)}; the GETs"
         caption += f" here are of {here} keys, the published of {there}"
-        yield Section(
-            cluster.ONE_NODE_ANCHOR, "One node", tables=(Table(caption, ("", "one node", "three nodes"), rows),)
-        )
+        table = Table(caption, ("", "one node", "three nodes"), rows)
+        yield Section(cluster.ONE_NODE_ANCHOR, "One node", tables=(table,))
     if loads := cluster.clusters(run):
         keys = tuple(
             (
@@ -109,11 +107,9 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
     for step in run.find(kind=FAULT):
         heads = step.record.fault.heads if step.record.fault else ()
         last = heads[-1]["number"] if heads else 0
-        rows = tuple(
-            (tables.count(head["number"]), tables.size(head["bytes"]), tables.count(head["fields"]))
-            for head in heads
-            if head["number"] in (*RESPONSES_SHOWN, last)
-        )
+        shown = ((head["number"], head["bytes"], head["fields"]) for head in heads)
+        chosen = (head for head in shown if head[0] in (*RESPONSES_SHOWN, last))
+        rows = tuple((tables.count(number), tables.size(size), tables.count(fields)) for number, size, fields in chosen)
         table = Table("Responses of one connection, in their order", ("response", "head", "fields in it"), rows)
         yield Section(faults.SHARED_RESPONSE, f"The fault of {facts.engine_name(step.subject)}", tables=(table,))
 
@@ -152,10 +148,8 @@ def memory(stores: Sequence[Store]) -> style.Picture:
     """Draw the memory of each store's process in MB: anonymous pages, and pages of mapped files."""
     most = max((store for store in stores if words.known(store.rss["anon"])), key=lambda store: store.rss["anon"])
     heading = f"{style.plain(most.name, 24)} takes most memory of its own: {tables.size(most.rss['anon'])}"
-    series = [
-        (name, colour, [store.rss[kind] / MB for store in stores])
-        for name, colour, kind in (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
-    ]
+    kinds = (("its own", style.BLUE, "anon"), ("mapped files", style.ORANGE, "file"))
+    series = [(name, colour, [store.rss[kind] / MB for store in stores]) for name, colour, kind in kinds]
     heaps = dict.fromkeys(store.heap_bytes for store in stores if words.known(store.heap_bytes))
     marks = [("limit of the heap", heap / MB, style.INK, "--") for heap in heaps]
     names, axis = [store.name for store in stores], "memory of the process (MB)"
@@ -167,7 +161,7 @@ def store_table(stores: Sequence[Store]) -> Table:
     against = reference(stores)
     rows = tuple(
         (
-            store.name, *(_gain(gain(store, against, work), store, work) for work in ("put", "get")),
+            store.name, *(_gain(store, against, work) for work in ("put", "get")),
             *(f"{ratio:.2f}" if words.known(ratio) else tables.NONE for ratio in (store.written, store.room)),
             tables.size(store.rss["anon"]), standing(store, against),
         )
@@ -178,11 +172,11 @@ def store_table(stores: Sequence[Store]) -> Table:
     return Table("Gain, cost and verdict of each store", head, rows, note)
 
 
-def _gain(more: Bounded | None, store: Store, workload: str) -> str:
-    if more is None:
-        search = store.searches.get(workload)
-        return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
-    return changed(more.value, more.low, more.high)
+def _gain(store: Store, against: Store, workload: str) -> str:
+    if (more := gain(store, against, workload)) is not None:
+        return changed(more.value, more.low, more.high)
+    search = store.searches.get(workload)
+    return rate_interval(search.knee) if search is not None and search.knee is not None else tables.NONE
 
 
 def store_sections(run: Run) -> Iterator[Section]:

@@ -28,7 +28,6 @@ MOST_PAIRS = 3  # so many pairs of values fit into a sentence; more are a table
 #: Causes of a tail whose names are plural.
 _PLURAL = (STALLED, FOREIGN, STALL, "waits for the disk", "waits for memory")
 
-
 _VALUE: dict[Unit, Callable[[float], str]] = {
     Unit.LATENCY_US: words.latency,
     Unit.RATE_RPS: words.rate,
@@ -142,25 +141,17 @@ def refusal_words(refusals: Iterable[Refusal]) -> str:
 
 def _refusal(refusal: Refusal) -> str:
     amounts = refusal.amounts
+    if refusal.reason == Reason.MACHINE and amounts:
+        counts, names = " of ".join(map(words.count, amounts)), words.listed(name for name, _ in refusal.causes)
+        return f"in {counts} measurements of {{}} the machine ({names}) explains most of the tail"
     if refusal.reason == Reason.MACHINE:
-        return _machine_made(refusal)
+        verbs = ((f"{name} explain{'' if name in _PLURAL else 's'}", share or 0.0) for name, share in refusal.causes)
+        return f"{words.listed(f'{verb} {words.percent(share)}' for verb, share in verbs)} of the tail of {{}}"
     if refusal.reason == Reason.FAILED:
         return f"{words.percent(amounts[0])} of the responses of {{}} failed"
     if refusal.reason == Reason.CONTROL:
         return f"two processes of the baseline differ by {signed(amounts[0])} themselves"
     return _WORDS["refusals"][refusal.reason].format(*amounts, side="{}")
-
-
-def _machine_made(refusal: Refusal) -> str:
-    if refusal.amounts:
-        counts = " of ".join(map(words.count, refusal.amounts))
-        names = words.listed(name for name, _ in refusal.causes)
-        return f"in {counts} measurements of {{}} the machine ({names}) explains most of the tail"
-    parts = [
-        f"{name} {'explain' if name in _PLURAL else 'explains'} {words.percent(share or 0.0)}"
-        for name, share in refusal.causes
-    ]
-    return f"{words.listed(parts)} of the tail of {{}}"
 
 
 @words_of.register
@@ -293,7 +284,5 @@ def effect_words(answered: Answered) -> str:
     """Return an answer's evidence in one line, for a table; the line says so if nothing was measured."""
     if not answered.measured:
         return "not measured in this run"
-    evidence = evidence_of(answered.answer)
-    if answered.answer.needed == Needed.SERVER_CORES:
-        return f"not answerable on this machine: {evidence} core for the server"
-    return evidence
+    evidence, few_cores = evidence_of(answered.answer), answered.answer.needed == Needed.SERVER_CORES
+    return f"not answerable on this machine: {evidence} core for the server" if few_cores else evidence

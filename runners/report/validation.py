@@ -217,9 +217,8 @@ def stall(seen: Sequence[Stall]) -> style.Picture:
     style.legend(figure, 3)
     counting = [load for load in seen if words.known(load.seen_share)]
     parts = [f"{label_of(load.tool)} {words.percent(load.seen_share)}" for load in counting]
-    heading = (
-        f"Long waits that are counted: {', '.join(parts)}" if parts else "No generator with a schedule saw a stall"
-    )
+    counted_text = f"Long waits that are counted: {', '.join(parts)}"
+    heading = counted_text if parts else "No generator with a schedule saw a stall"
     return figure.headed(heading, f"Requests that took longer than a time, of a server that was frozen. {heading}.")
 
 

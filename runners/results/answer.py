@@ -203,7 +203,6 @@ class Answer:
 #: A function that answers a question from a run's results; it returns None if the run did not measure what it is about.
 Answering = Callable[["Results"], Answer | None]
 
-
 Arguments = ParamSpec("Arguments")
 
 

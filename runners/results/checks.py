@@ -28,7 +28,6 @@ FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
 #: The largest relative change of service time that the check allows in requests that follow a request to one server.
 MOST_CARRY_OVER = 0.05
 
-
 #: Names of the checks of response times: only answers that quote a latency depend on these checks.
 SAMPLES, ONE_SECOND, STEADY = "samples", "p99 of more than one second", "steady loads"
 FASTER = "no load faster than a server that does nothing"

@@ -196,12 +196,10 @@ def spreads(results: Results) -> Answer | None:
         return None
     nodes = tuple(sorted(map(str, loads[0].record.cluster_after["topology"])))
     old, new = shares(nodes, OBJECTS_HASH, PUBLISHED_KEYS), shares(nodes, RENDEZVOUS, PUBLISHED_KEYS)
-    measures = (
-        Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE),
-        Measure.mean("on each node by murmur3", new, Unit.SHARE),
-    )
+    fullest = Measure("keys on the fullest node by Objects.hash", max(old), Unit.SHARE)
+    mean = Measure.mean("on each node by murmur3", new, Unit.SHARE)
     verdict = Verdict.NO if max(old) > 0.5 else Verdict.YES
-    return Answer(verdict, measures, Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
+    return Answer(verdict, (fullest, mean), Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
 
 
 #: The share of requests whose key lies on another node than the one that receives them, if keys are spread evenly.

@@ -102,9 +102,8 @@ def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatme
     (here, there), (first, second) = blocks, (known[block] for block in blocks.values())
     more = difference(first, second)
     word = {1: "larger", -1: "smaller"}.get(more.sign, "not decided to differ")
-    gains = Measure.of(f"{label} with {here}", first, Unit.CHANGE).against(
-        Measure.of(f"with {there}", second, Unit.CHANGE)
-    )
+    gain_there = Measure.of(f"with {there}", second, Unit.CHANGE)
+    gains = Measure.of(f"{label} with {here}", first, Unit.CHANGE).against(gain_there)
     points = Bounded(100 * more.value, 100 * more.low, 100 * more.high)
     apart = Measure.of(f"with {here} it is {word}, difference in percentage points", points, Unit.COUNT)
     return Answer(Verdict.of(more.low, more.high), (gains, apart))
@@ -161,12 +160,8 @@ class Cost:
 
 def costs_anything(results: Results) -> Answer | None:
     """Answer: is a treatment that gains in its primary quantity worse in any other? Inconclusive if none gains."""
-    gains = [
-        (comparison, row)
-        for comparison in results.comparisons
-        for row in comparison.rows
-        if row.quantity.name == comparison.primary and row.better
-    ]
+    primary = ((one, row) for one in results.comparisons for row in one.rows_of(one.primary))
+    gains = [(comparison, row) for comparison, row in primary if row.better]
     gained = Measure("treatments that gain", len(gains), Unit.COUNT)
     if not gains:
         return Answer(Verdict.INCONCLUSIVE, (gained,), Basis.STARTS_BY_SLICE, 0, Needed.STARTS)

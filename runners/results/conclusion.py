@@ -29,11 +29,8 @@ class Conclusion:
     def touched(self, check: Check) -> tuple[int, ...]:
         """Return the numbers (from 1) of the answers that rest on a check's steps and quote what the check judges."""
         steps = set(check.steps)
-        return tuple(
-            number
-            for number, given in enumerate(self.answers, 1)
-            if steps.intersection(given.answer.steps) and _concerns(check, given.answer)
-        )
+        rest = ((number, given.answer) for number, given in enumerate(self.answers, 1))
+        return tuple(number for number, answer in rest if steps & {*answer.steps} and _concerns(check, answer))
 
     def as_json(self) -> dict[str, object]:
         """Return the conclusion as plain JSON values, as the run folder stores it."""

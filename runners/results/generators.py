@@ -100,8 +100,7 @@ class HostNetwork:
     @property
     def matters(self) -> bool:
         """Whether any of the values matters for the load's figures."""
-        seen = (self.round_trip_us, self.repeated_share, self.off_us, self.stalled_share)
-        return any(value is not None for value in seen)
+        return {self.round_trip_us, self.repeated_share, self.off_us, self.stalled_share} != {None}
 
 
 def host_networks(run: Run) -> list[HostNetwork]:

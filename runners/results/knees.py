@@ -53,9 +53,7 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
     elif change is not None:
         verdict = Verdict.of(change.low, change.high)
     evidence = (KneeRatio(workload, names, knees, change),)
-    return Answer(
-        verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, f"knees-{workload}"
-    )  # fmt: skip
+    return Answer(verdict, evidence, Basis.STARTS_OF_SEARCH, starts, needed, count, steps, f"knees-{workload}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -12,7 +12,7 @@ from runners.analysis import facts
 from runners.analysis.intervals import Bounded
 from runners.analysis.knee import Kind, Knee, Search
 from runners.analysis.knee_curve import Curve, pooled, ratio
-from runners.analysis.rate_steps import Point, RateStep, StepOutcome, points, served_rps
+from runners.analysis.rate_steps import Point, StepOutcome, points, served_rps
 from runners.analysis.steady_state import not_warm
 from runners.analysis.validity import Aspect, may_quote
 from runners.design.objective import ACHIEVED_ALONE, Objective
@@ -20,7 +20,6 @@ from runners.design.session import FILL, RATE_STEP
 from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
-FEWEST_SIDE_BY_SIDE = 2
 JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
 KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
 
@@ -78,8 +77,9 @@ class Ladder:
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """(Rates where the objective was met and never missed; rates where a step missed it), both sorted."""
-        missed = self._rates(StepOutcome.MISSED)
-        return sorted(self._rates(StepOutcome.MET) - missed), sorted(missed)
+        outcomes = (StepOutcome.MET, StepOutcome.MISSED)
+        met, missed = ({point.rps for point in self.points if point.outcome == one} for one in outcomes)
+        return sorted(met - missed), sorted(missed)
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
@@ -88,19 +88,18 @@ class Ladder:
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
 
-    def _rates(self, outcome: StepOutcome) -> set[float]:
-        return {point.rps for point in self.points if point.outcome == outcome}
-
     @cached_property
     def known(self) -> Search | None:
         """The knee search, with all other loads that bound the knee; None if the ladder is no search."""
         if self.search is None or self.objective is None:
             return None
         limits = self.search
-        other_steps = [point for step in self.other_steps for point in points(step, self.objective)]
+        others = [point for step in self.other_steps for point in points(step, self.objective)]
+        judged = (self.points, others)
+        own, other = (tuple(p.rate_step for p in of if p.outcome != StepOutcome.INVALID) for of in judged)
         return Search(
-            self.objective, _measured(self.points), _measured(other_steps), self.closed_loop_rps,
-            limits.precision, limits.low_rps, limits.high_rps, limits.confirm_s,
+            self.objective, own, other, self.closed_loop_rps, limits.precision, limits.low_rps, limits.high_rps,
+            limits.confirm_s,
         )  # fmt: skip
 
     @property
@@ -122,10 +121,6 @@ class Ladder:
     def title(self) -> str:
         connections = self.steps[0].record.connections
         return f"{facts.title(self.steps[0])} on {words.connections(connections)}"
-
-
-def _measured(judged: Iterable[Point]) -> tuple[RateStep, ...]:
-    return tuple(point.rate_step for point in judged if point.outcome != StepOutcome.INVALID)
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
@@ -174,9 +169,8 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
     """Return a run's ladders in order. Their `other_steps`, `closed_loop` and `base_knee` come from the whole run."""
-    by_name = facts.grouped(
-        run.find(kind=RATE_STEP), lambda step: step.record.ladder.name if step.record.ladder else step.subject
-    )
+    rate_steps = run.find(kind=RATE_STEP)
+    by_name = facts.grouped(rate_steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
     closed_loops, bounded = _closed_loops(run), list[Ladder]()
     for ladder in unbounded:
@@ -226,8 +220,4 @@ def knees(run: Run) -> dict[str, list[Searched]]:
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)
-    return {
-        workload: searched
-        for workload, searched in by_workload.items()
-        if len({ladder.server for ladder, _ in searched}) >= FEWEST_SIDE_BY_SIDE
-    }
+    return {work: own for work, own in by_workload.items() if len({ladder.server for ladder, _ in own}) > 1}

@@ -70,11 +70,10 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
     If NO_MORE_ERRORS fails, its judgement comes first, provided that no limit in `limits` is on errors.
     """
-    judged = [
+    unnamed, *named = [
         min((_judged(comparison, limit) for comparison in comparisons), key=lambda judged: _WORST.index(judged.outcome))
         for limit in (NO_MORE_ERRORS, *limits)
     ]
-    unnamed, *named = judged
     given = any(limit.quantity == ERRORS for limit in limits)
     return (*([unnamed] if unnamed.outcome == Outcome.FAILED and not given else []), *named)
 

@@ -63,11 +63,9 @@ Value = Callable[[Step], float]
 
 def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
     subject, connections, workload = loop
-    return {
-        step.record.round or 0: step
-        for step in run.find(kind=CLOSED, subject=subject, workload=workload)
-        if step.valid and step.record.connections == connections and facts.achieved_rps(step) > 0
-    }
+    valid = (step for step in run.find(kind=CLOSED, subject=subject, workload=workload) if step.valid)
+    loops = (step for step in valid if step.record.connections == connections and facts.achieved_rps(step) > 0)
+    return {step.record.round or 0: step for step in loops}
 
 
 def times(

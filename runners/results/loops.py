@@ -75,11 +75,8 @@ class Loop:
 
 def of_run(run: Run) -> list[Loop]:
     """Return the loops without a profiler whose figures may be quoted, in the order in which they were measured."""
-    return [
-        Loop.of(step)
-        for step in run.find(kind=KIND, profiled=False)
-        if facts.quotable(step) and facts.achieved_rps(step) > 0
-    ]
+    quotable = filter(facts.quotable, run.find(kind=KIND, profiled=False))
+    return [Loop.of(step) for step in quotable if facts.achieved_rps(step) > 0]
 
 
 def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections: int | None = None) -> list[Loop]:

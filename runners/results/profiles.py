@@ -5,7 +5,7 @@ Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scipy.stats import false_discovery_control, norm
@@ -151,7 +151,9 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
     The profiles are of the setting `subject`, for example lsm-cached. None if no profile has these categories.
     """
     above, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
-    for step in _profiles(results, workloads, subject, asked.event):
+    usable = [step for step in facts.shown_profiles(results.run.steps, asked.event) if step.subject == subject]
+    last = {step.workload: step for step in sorted(usable, key=lambda step: step.kind == LOAD)}  # loads replace ladders
+    for step in (last[workload] for workload in workloads if workload in last):
         part, other = (together(step, named, asked.event) for named in (asked.categories, asked.others))
         if part is None or (asked.others and other is None):
             continue
@@ -163,25 +165,13 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
         steps.append(step)
     if not above:
         return None
-    if asked.event == LOCK:
-        evidence += _waits(results, workloads)
+    recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
+    for step in sorted(recorded if asked.event == LOCK else (), key=lambda step: -facts.profile_samples(step, LOCK)):
+        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
+        evidence.append(Measure(f"waits recorded in {load}", facts.profile_samples(step, LOCK), Unit.COUNT))
     verdict = Verdict.of(min(share.low for share in above), max(share.high for share in above))
     figure = None if asked.event == LOCK else CPU_FIGURE
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)
-
-
-def _waits(results: Results, workloads: Sequence[str]) -> Iterator[Measure]:
-    recorded = [step for step in results.run.steps if LOCK in step.profiled and step.workload in workloads]
-    for step in sorted(recorded, key=lambda step: -facts.profile_samples(step, LOCK)):
-        load = f"{step.workload.upper()} of {facts.engine_name(step.subject)}"
-        yield Measure(f"waits recorded in {load}", facts.profile_samples(step, LOCK), Unit.COUNT)
-
-
-def _profiles(results: Results, workloads: Sequence[str], subject: str, event: str) -> list[Step]:
-    """Return the last usable profile of an event for each workload on one setting, of a load rather than a ladder."""
-    usable = [step for step in facts.shown_profiles(results.run.steps, event) if step.subject == subject]
-    last = {step.workload: step for step in sorted(usable, key=lambda step: step.kind == LOAD)}
-    return [last[workload] for workload in workloads if workload in last]
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:

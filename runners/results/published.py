@@ -90,7 +90,11 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
     if line is None or median_us is None or not line.is_millisecond_timer:
         return None
     median, steps = Measure("published median", median_us, Unit.LATENCY_US), [name]
-    if (own := _without_tick(results, workload)) is not None:
+    loads = results.run.find(workload=workload, profiled=False)
+    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
+    fits = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
+    own = next((step for step, fit in fits if fit is not None and not fit.is_millisecond_timer), None)
+    if own is not None:
         median = median.against(_median_of(own, results))
         steps.append(own.name)
     spread = Measure("published percentiles up to p90 spread evenly over", line.width_us, Unit.LATENCY_US)
@@ -101,13 +105,6 @@ def median_is_the_timer(results: Results, workload: str) -> Answer | None:
 def _added_here(results: Results) -> Iterator[Measure]:
     if (readings := two_readings(results.run.steps)) is not None:
         yield Measure.of("wrk2's median is higher than truepace's here by", readings.median.added_us, Unit.LATENCY_US)
-
-
-def _without_tick(results: Results, workload: str) -> Step | None:
-    loads = results.run.find(workload=workload, profiled=False)
-    ours = [step for step in loads if facts.tool(step) == "truepace" and facts.quoted(step, 0.5) is not None]
-    lines = ((step, instrument.timer_fit(step.frames["spectrum"])) for step in ours)
-    return next((step for step, line in lines if line is not None and not line.is_millisecond_timer), None)
 
 
 def _median_of(step: Step, results: Results) -> Measure:
@@ -124,20 +121,15 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
     No if two of them or more exceed TICK_US, and all of these exceed this run's medians under `workload`.
     """
-    published_us = [
-        median_us
-        for _, output in outputs_named(names)
-        if output.offered_rps and (median_us := output.report.latencies.at(0.5)) and median_us > TICK_US
-    ]
+    medians = (output.report.latencies.at(0.5) or 0.0 for _, output in outputs_named(names) if output.offered_rps)
+    published_us = [median_us for median_us in medians if median_us > TICK_US]
     steps = (step for ladder in results.ladders if ladder.base for step in ladder.steps if step.workload == workload)
     own_us = [value.value for step in steps if (value := facts.quoted(step, 0.5)) is not None]
     if len(published_us) < 2 or not own_us or max(own_us) >= min(published_us):
         return None
     here = "here by truepace, which has no timer of 1 ms, at all rates offered"
-    measures = (
-        Measure(label, min(medians_us), Unit.LATENCY_US, min(medians_us), max(medians_us))
-        for label, medians_us in (("published medians", published_us), (here, own_us))
-    )
+    labelled = (("published medians", published_us), (here, own_us))
+    measures = (Measure(label, min(us), Unit.LATENCY_US, min(us), max(us)) for label, us in labelled)
     return Answer(Verdict.NO, (*measures, *_added_here(results)), Basis.OUTPUTS, len(published_us), steps=tuple(names))
 
 
@@ -204,11 +196,8 @@ def sustained(part: str) -> tuple[float, float]:
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
     """Answer: did the server cause the errors in the outputs `names()`? No if their shares are alike, else None."""
-    shares = {
-        name: output.report.errors / output.report.requests
-        for name, output in outputs_named(names())
-        if output.report.errors and output.report.requests
-    }
+    reports = ((name, output.report) for name, output in outputs_named(names()))
+    shares = {name: report.errors / report.requests for name, report in reports if report.errors and report.requests}
     low, high = min(shares.values(), default=0.0), max(shares.values(), default=0.0)
     if not shares or high - low > SAME_SHARE:
         return None

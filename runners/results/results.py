@@ -56,8 +56,7 @@ class Results:
 
     def published_output(self, workload: str) -> tuple[str, ConsoleReport] | None:
         """Return (name, output) of the published output that a workload reproduces; None if there is none."""
-        named = (item for item in self.published.items() if item[0].rpartition("/")[2] == workload)
-        return next(named, None)
+        return next((item for item in self.published.items() if item[0].rpartition("/")[2] == workload), None)
 
     def clean_loads(self) -> Iterator[Step]:
         """Yield the loads of a fixed-rate block that ran without a profiler."""

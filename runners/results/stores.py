@@ -91,9 +91,9 @@ def less(
     `value` returns a store's number, and `label` names it. `figure` is the anchor of the figure that shows it.
     """
     by_name = {store.subject: store for store in results.stores}
-    if of not in by_name or against not in by_name:
+    here, there = by_name.get(of), by_name.get(against)
+    if here is None or there is None:
         return None
-    here, there = by_name[of], by_name[against]
     own, other = value(here), value(there)
     if not (math.isfinite(own) and math.isfinite(other)):
         return None

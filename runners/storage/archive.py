@@ -6,7 +6,6 @@ step in an archive is an `ArchivedStep`, a `StepFolder` without raw files.
 
 import json
 import lzma
-import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
@@ -82,11 +81,8 @@ class Archive:
                 self._texts[name] = unpacked_texts(self._read(*self.texts[name]))
         frame = unpack(part.columns, self._read(part.at, part.bytes), sum(part.rows), self._texts)
         # the rows of a step are consecutive: the step's frame is a slice, which copies nothing
-        return {
-            name: frame.iloc[end - rows : end].reset_index(drop=True)
-            for name, rows, end in zip(self.metas, part.rows, accumulate(part.rows), strict=True)
-            if rows
-        }
+        ends = zip(self.metas, part.rows, accumulate(part.rows), strict=True)
+        return {name: frame.iloc[end - rows : end].reset_index(drop=True) for name, rows, end in ends if rows}
 
     def _read(self, at: int, length: int) -> bytes:
         with steps_file(self.path).open("rb") as file:
@@ -129,11 +125,8 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
         printed = pd.DataFrame({CONSOLE_COLUMN: [] if step.console is None else [step.console]}, dtype="str")
         for name, frame in {**step.frames, CONSOLE: printed}.items():
             parts.setdefault(name, []).append(frame)
-    frames = {
-        name: pd.concat([part for part in several if len(part)], ignore_index=True)
-        for name, several in parts.items()
-        if any(map(len, several))
-    }
+    filled = {name: [part for part in several if len(part)] for name, several in parts.items()}
+    frames = {name: pd.concat(several, ignore_index=True) for name, several in filled.items() if several}
     texts = texts_of(frames.values())
     packed = {name: pack(frame, texts) for name, frame in frames.items()}
     lists = {name: packed_texts(values) for name, values in texts.items()}
@@ -146,13 +139,6 @@ def write_archive(run: Path, steps: Iterable[Content]) -> None:
     body = b"".join([head, *(data for _, data in packed.values()), *lists.values()])
     run.mkdir(parents=True)
     steps_file(run).write_bytes(_HEAD.pack(MAGIC, zlib.crc32(body), len(head)) + body)
-
-
-def copy_archive(run: Path, target: Path) -> None:
-    """Copy the manifest and steps.archive of an archived run, byte for byte, into the new folder `target`."""
-    target.mkdir(parents=True)
-    for path in (steps_file(run), run / "manifest.json"):
-        shutil.copyfile(path, target / path.name)
 
 
 @lru_cache(maxsize=4)

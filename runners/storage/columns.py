@@ -6,6 +6,7 @@ runners/docs/0027-archives.md describes codings and orders. Reading gives back e
 import json
 import lzma
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import msgspec
@@ -85,8 +86,11 @@ def unpack(columns: Sequence[Mapping[str, Any]], data: bytes, rows: int, texts: 
             places = pa.array(own - 1, mask=own == 0)
             read[column.name] = pa.DictionaryArray.from_arrays(places, texts[column.name]).cast(pa.large_string())
             continue
+        values: npt.NDArray[Any] | None = None
         coding, count, size = column.values
-        values = _values(coding, _numbers(expanded(data[at : at + size]), count, 8)) if count else None
+        if count:
+            listed = np.cumsum(_numbers(expanded(data[at : at + size]), count, 8))
+            values = listed.view(np.float64) if coding == BITS else _of_codes(coding, listed)
         at += size
         read[column.name] = _typed(column, own, values)
     table = {name: value for name, value in read.items() if isinstance(value, pa.Array)}
@@ -129,13 +133,8 @@ def _smallest(
         return len(compressed(_bytes(numbers, _width(numbers)), quick=True)) + len(list_of_values)
 
     def best(forms: Iterable[tuple[Column, Whole, bytes]], *changes: dict[str, Any]) -> tuple[Column, Whole, bytes]:
-        changed = (
-            (replace(column, delta=delta, **change), codes, list_of_values)
-            for column, codes, list_of_values in forms
-            for change in changes
-            for delta in (False, True)
-        )
-        return min(changed, key=size)
+        tried = product(forms, changes, (False, True))
+        return min(((replace(form[0], delta=delta, **change), *form[1:]) for form, change, delta in tried), key=size)
 
     form = best(_forms(name, values, texts), {})
     column = form[0]
@@ -217,11 +216,6 @@ def _of_codes(coding: str, codes: Whole) -> npt.NDArray[np.float64]:
 def _times_ten(numbers: npt.NDArray[np.float64], power: Whole) -> npt.NDArray[np.float64]:
     tens = 10.0 ** np.abs(power)
     return np.where(power < 0, numbers / tens, numbers * tens)  # a division is rounded only once
-
-
-def _values(coding: str, differences: Whole) -> npt.NDArray[Any]:
-    codes = np.cumsum(differences)
-    return codes.view(np.float64) if coding == BITS else _of_codes(coding, codes)
 
 
 def _typed(column: Column, codes: Whole, values: npt.NDArray[Any] | None) -> Any:

@@ -316,12 +316,8 @@ _EMPTY = StepRecord()
 
 def overlaid(record: StepRecord, *known: StepRecord) -> StepRecord:
     """Return `record` with the non-default fields of the records in `known` in place of its own; the last one wins."""
-    changed = {
-        name: value
-        for other in known
-        for name in StepRecord.__struct_fields__
-        if (value := getattr(other, name)) != getattr(_EMPTY, name)
-    }
+    given = ((name, getattr(other, name)) for other in known for name in StepRecord.__struct_fields__)
+    changed = {name: value for name, value in given if value != getattr(_EMPTY, name)}
     return msgspec.structs.replace(record, **changed)
 
 

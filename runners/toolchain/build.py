@@ -82,10 +82,9 @@ def git_state() -> dict[str, object]:
     if git is None or not tools.CHECKOUT:
         return {}
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        commit, status = (
-            subprocess.run([git, *words], cwd=tools.ROOT, capture_output=True, text=True, check=True).stdout.strip()
-            for words in (("rev-parse", "HEAD"), ("status", "--porcelain"))
-        )
+        asked = ([git, "rev-parse", "HEAD"], [git, "status", "--porcelain"])
+        done = (subprocess.run(of, cwd=tools.ROOT, capture_output=True, text=True, check=True) for of in asked)
+        commit, status = (one.stdout.strip() for one in done)
         return {"commit": commit, "dirty": bool(status)}
     return {}
 

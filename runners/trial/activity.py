@@ -297,8 +297,7 @@ class Activity:
 def _disk_counters_path(data: Path) -> str | None:
     with contextlib.suppress(OSError):
         device = data.stat().st_dev
-        counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
-        return counters if Path(counters).exists() else None
+        return f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
     return None
 
 

@@ -69,11 +69,8 @@ class _Counters:
         server, before = self._server, self._before
         (cpu_begun_s, begun_s), (cpu_end_s, end_s) = self._before_s, self.tick()
         background_s = {role: used_s - (begun_s or {}).get(role, 0.0) for role, used_s in (end_s or {}).items()}
-        risen = {
-            key: value - start
-            for key, value in self._counted().items()
-            if value is not None and (start := before[key]) is not None and value >= start
-        }
+        counts = ((key, before[key], value) for key, value in self._counted().items())
+        risen = {k: end - start for k, start, end in counts if start is not None and end is not None and end >= start}
         return TargetRecord(
             name=target.name,
             engine=server.engine,

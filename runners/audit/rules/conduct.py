@@ -97,9 +97,8 @@ def _cut(output: Output) -> Iterator[Seen]:
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
     if report.requests_per_s is None and mean and threads and threads > 1:
-        text += (
-            f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {words.rate(threads * mean)} in all"
-        )
+        in_all = words.rate(threads * mean)
+        text += f"; Req/Sec is of one of {threads} threads: {words.rate(mean)} is about {in_all} in all"
     yield Seen(output, text, {"missing": len(output.missing)}, size=len(output.missing))
 
 

@@ -222,20 +222,11 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 def _two_draws(group: Group) -> Iterator[Seen]:
     """Yield a finding for reads whose errors are as many as if a PUT draws two numbers (key, value) and a GET one."""
     low, high = TWO_DRAW_SHARES
-    reads = [
-        output
-        for output in group
-        if output.report.errors
-        and low < output.report.errors / (output.report.requests or math.inf) < high
-        and output.tool in ("wrk", "wrk2", None)
-        and not _WRITES.search(output.script)
-        and _ranges_of_script(output) != ()
-    ]
-    writers = [
-        (output, output.report.requests / (output.threads or 1))
-        for output in group
-        if output.report.requests and not output.report.errors
-    ]
+    of_wrk = (one for one in group if one.tool in ("wrk", "wrk2", None) and not _WRITES.search(one.script))
+    failing = (one for one in of_wrk if low < one.report.errors / (one.report.requests or math.inf) < high)
+    reads = [output for output in failing if _ranges_of_script(output) != ()]
+    whole = ((output, output.report.requests) for output in group if not output.report.errors)
+    writers = [(output, requests / (output.threads or 1)) for output, requests in whole if requests]
     if len(reads) < 2 or not writers:
         return
     for keys in TWO_DRAW_KEYS:

@@ -90,9 +90,8 @@ def _never_offered(output: Output) -> Iterator[Seen]:
         yield Seen(output, text, evidence, size=1 - share)
     elif output.tool == WRK2 and errors and errors.connect and errors.timeout and output.connections:
         live = max(0, output.connections - figures.dead_connections(output))
-        text = (
-            f"latency is of {words.count(live)} of {words.count(output.connections)} connections: the others are dead"
-        )
+        whole = words.count(output.connections)
+        text = f"latency is of {words.count(live)} of {whole} connections: the others are dead"
         counts = {"connections": output.connections, "live": live, "timeout": errors.timeout}
         yield Seen(output, text, counts, size=1 - live / output.connections)
 

@@ -16,8 +16,8 @@ import pytest
 
 from runners.experiments.e00_instrument import GENERATORS as GENERATORS
 from runners.process.supervisor import Child, start
-from runners.readers.wrk_console import read_console
 from runners.tests.e2e.bad_server import EVERY, SPOILT
+from runners.tests.fixtures.outputs import read_console
 from runners.tests.waiting import LIMIT_S
 from runners.toolchain.build import Workshop, prepare
 

@@ -27,13 +27,13 @@ from runners.generators.load import Generator, LoadSpec, generators, run_load
 from runners.process.supervisor import start
 from runners.readers.load_json import read_load_json
 from runners.readers.run import Step
-from runners.readers.wrk_console import read_console
 from runners.storage.run_folder import RunFolder, StepFolder
 from runners.targets.lab_server import RunningServer, ServerSpec, launch
 from runners.tests.e2e.disturbance import undisturbed
 from runners.tests.e2e.known_delays import ALONE, LEVELS, SUSPECT, KnownDelays, cycle_us
 from runners.tests.e2e.waking import waking
 from runners.tests.execution.test_progress import Memory
+from runners.tests.fixtures.outputs import read_console
 from runners.toolchain.build import DIST, Workshop, prepare
 from runners.toolchain.tools import require_jdk
 from runners.trial import machine

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from runners.readers.console_report import ConsoleReport
 from runners.readers.published import ROOT
-from runners.readers.wrk_console import find_reports, read_console
+from runners.readers.wrk_console import find_reports
+from runners.tests.fixtures.outputs import read_console
 
 PUT = (ROOT / "report-1" / "put.txt").read_text(encoding="utf-8")
 CLOSED = """Running 1m test @ http://localhost:8080

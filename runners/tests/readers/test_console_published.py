@@ -10,7 +10,7 @@ import pytest
 from runners.errors import ReadError
 from runners.readers.console_report import SpectrumRow, ThreadStats
 from runners.readers.published import published, published_names, published_of
-from runners.readers.wrk_console import read_console
+from runners.tests.fixtures.outputs import read_console
 
 DATA = Path(__file__).parents[1] / "data"
 
