@@ -29,7 +29,7 @@ from runners.design.load import SCRIPTS
 from runners.design.session import in_random_order
 from runners.readers.activity import StallLog, read_stall_log
 from runners.readers.console_report import ConsoleReport
-from runners.readers.wrk_console import read_console
+from runners.readers.wrk_console import find_reports
 from runners.targets.lab_server import RunningServer
 from runners.toolchain.tools import find_wrk, find_wrk2, require_jdk
 from runners.trial.activity import Activity, stalls_watched
@@ -114,7 +114,7 @@ class Clients:
     def wrk(self, program: Path, connections: int, duration_s: int, *flags: str) -> ConsoleReport:
         """Run wrk or wrk2 once; return what its console prints."""
         command = [str(program), "-t1", f"-c{connections}", f"-d{duration_s}s", *flags, self.url]
-        return read_console(self._printed(command, duration_s))
+        return find_reports(self._printed(command, duration_s))[0]
 
     def wrk2_cpu_a_million(self, wrk2: Path, connections: int, rate_rps: int, duration_s: int) -> float:
         """Return the CPU seconds that wrk2 takes for a million requests, its calibration included."""
