@@ -106,10 +106,10 @@ def _finding(number: str, plan: Experiment, root: Path) -> str:
     link = f"[{plan.title.partition(':')[0]}]({shown(folder.report_md)})"
     first, *_ = kept["effects"][key].split("; ")
     line = f"{link}: {answer['question']} **{str(answer['verdict']).capitalize()}**.\n{words.sentence(first)}"
-    labels = ((engine_name(name), text) for name, text in TREATMENTS.items())
-    used = (pair for pair in labels if re.search(rf"(?<![\w-]){re.escape(pair[0])} (?=\d|at )", line))
-    named = [f"“{label}”: {text}" for label, text in used]
-    line += f"\n{'; '.join(named)}." if named else ""
+    texts = {engine_name(name): text for name, text in TREATMENTS.items()}
+    longest_first = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    used = re.findall(rf"(?<![\w-])({longest_first}) (?=\d|at )", line)
+    line += "".join(f"\n“{label}”: {texts[label]}." for label in dict.fromkeys(used))
     picture = folder.figures_path / f"{answer['figure']}.svg"
     return f"{line}\n\n![{plan.title}]({shown(picture)})" if picture.exists() else line
 

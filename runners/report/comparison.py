@@ -78,7 +78,7 @@ def drawn(
 def _ratio_ticks(largest: float) -> list[float]:
     up = [1.0]
     for tick in TICKS:
-        if tick <= largest and math.log(tick / up[-1]) >= math.log(largest) / 4:
+        if tick <= largest and math.log(tick / up[-1]) >= math.log(largest) / 3:
             up.append(tick)
     return sorted([*up, *(1 / tick for tick in up[1:])])
 

@@ -64,7 +64,7 @@ def test_of_many_loads_that_fail_a_check_the_worst_are_named(tmp_path: Path) -> 
     by_name = {check.about: check for check in checks(Results(steps.run(tmp_path, [*map(steps.whole, few), *cold])))}
     said = {name: check_words(by_name[name]).replace("\u00a0", " ") for name in ("samples", "JIT compilation done")}
     assert "(RocksDB PUT 100; RocksDB PUT 200; RocksDB PUT 300; 2 more)" in said["samples"]
-    assert "(LSM PUT 0.6 cores, LSM PUT 0.5 cores, LSM PUT 0.4 cores, 2 more)" in said["JIT compilation done"]
+    assert "(LSM PUT 0.600 cores; LSM PUT 0.500 cores; LSM PUT 0.400 cores; 2 more)" in said["JIT compilation done"]
 
 
 def test_two_runs_are_not_compared_by_loads_that_never_became_steady(tmp_path: Path) -> None:

@@ -87,4 +87,4 @@ def test_polling_and_the_bytes_of_a_response_stand_next_to_what_the_author_says_
 def test_the_proposals_are_quoted_from_report_4_and_a_flush_is_asked_about() -> None:
     claims = [part.claim for part in page("07").questions if part.claim]
     assert claims and all(claim.startswith("Report 4, line") for claim in claims)
-    assert "Not measured" not in effect_words(answered("07", "bloom")) and not answered("07", "flush").measured
+    assert "Not measured" not in effect_words(answered("07", "bloom")) and answered("07", "flush").measured
