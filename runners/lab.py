@@ -127,8 +127,10 @@ class Lab:
 
     def plan(self) -> Table:
         """Return a table of the experiment's blocks: names, titles, planned minutes, and the keys of the questions."""
-        blocks = self.blocks.values()
-        rows = tuple((of.name, of.title, f"{of.planned_s / 60:.1f}", words.listed(of.questions)) for of in blocks)
+        rows = tuple(
+            (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
+            for block in self.blocks.values()
+        )
         return Table("", ("block", "what it measures", "minutes", "questions"), rows, numeric=False)
 
     def run(self, name: str) -> Measured:

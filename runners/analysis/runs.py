@@ -196,7 +196,7 @@ def _single(sides: Sequence[Side]) -> Iterator[Row]:
 def _repeated(loads: Sequence[Side], loops: Sequence[Side], margin: float) -> Iterator[Row]:
     measured = [(quantity, loops if quantity.name == THROUGHPUT else loads) for quantity in OF_LOADS]
     values = [(q, sides, [np.array([value_of(step, q) for step in of]) for _, of in sides]) for q, sides in measured]
-    known = [row for row in values if all(len(of) and np.all((of > 0) & np.isfinite(of)) for of in row[2])]
+    known = [row for row in values if all(len(side) and np.all((side > 0) & np.isfinite(side)) for side in row[2])]
     for quantity, sides, (a, b) in known:
         # the least difference of two logarithms that a histogram and its unit can resolve
         blur = RESOLUTION + (LEAST_US / float(min(a.mean(), b.mean())) if quantity.is_latency else 0.0)

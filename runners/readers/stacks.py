@@ -79,7 +79,10 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 def classifier() -> Classifier:
     """Return the classifier of stacks by the lab's own rules (categories.toml)."""
     entries = tomllib.loads(RULES.read_text(encoding="utf-8"))["rule"]
-    rules = (Rule(of["category"], _any_of(of.get("anywhere") or of["frames"]), "anywhere" in of) for of in entries)
+    rules = (
+        Rule(entry["category"], _any_of(entry.get("anywhere") or entry["frames"]), "anywhere" in entry)
+        for entry in entries
+    )
     return Classifier(tuple(rules))
 
 

@@ -228,9 +228,10 @@ def evidence_table(answer: Answer) -> Table | None:
         filled = (row + (words.DASH,) * (len(head) - len(row)) for row in rows)
         return Table("quantity: value against another", head, tuple(filled), numeric=False)
     first = compared[0][1].baseline
-    rows.append((f"{facts.engine_name(first)} (baseline)", *(of[0][1].text(first) for of in by_quantity.values())))
+    columns = list(by_quantity.values())
+    rows.append((f"{facts.engine_name(first)} (baseline)", *(column[0][1].text(first) for column in columns)))
     for name in dict.fromkeys(row.treatment for _, row in compared):
-        cells = ([_outcome(*pair) for pair in of if pair[1].treatment == name] for of in by_quantity.values())
+        cells = ([_outcome(*pair) for pair in column if pair[1].treatment == name] for column in columns)
         rows.append((facts.engine_name(name), *(cell[0] if cell else words.DASH for cell in cells)))
     same = words.given_share(differences[0].margin)
     note = f"Changes against the baseline with their 95{words.NBSP}% intervals. The same: within {same}."

@@ -96,7 +96,7 @@ class Ladder:
         limits = self.search
         others = [point for step in self.other_steps for point in points(step, self.objective)]
         judged = (self.points, others)
-        own, other = (tuple(p.rate_step for p in of if p.outcome != StepOutcome.INVALID) for of in judged)
+        own, other = (tuple(p.rate_step for p in points if p.outcome != StepOutcome.INVALID) for points in judged)
         return Search(
             self.objective, own, other, self.closed_loop_rps, limits.precision, limits.low_rps, limits.high_rps,
             limits.confirm_s,

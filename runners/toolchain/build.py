@@ -83,7 +83,7 @@ def git_state() -> dict[str, object]:
         return {}
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         asked = ([git, "rev-parse", "HEAD"], [git, "status", "--porcelain"])
-        done = (subprocess.run(of, cwd=tools.ROOT, capture_output=True, text=True, check=True) for of in asked)
+        done = (subprocess.run(args, cwd=tools.ROOT, capture_output=True, text=True, check=True) for args in asked)
         commit, status = (one.stdout.strip() for one in done)
         return {"commit": commit, "dirty": bool(status)}
     return {}
