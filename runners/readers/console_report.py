@@ -53,6 +53,7 @@ class Latencies:
     max_ms: float | None = None
     total_count: int | None = None
     buckets: int | None = None
+    mean_ms: float | None = None
 
     def __bool__(self) -> bool:
         return bool(self.rows) or self.count is not None

@@ -64,6 +64,8 @@ class Tool:
     timeout_s: float | None = None
     whole_ms: bool = False
     mean_of_intervals: bool = False
+    #: Patterns of the tool's command lines, with the figures that they imply. Of a line, the last that matches counts.
+    commands: tuple[tuple[str, dict[str, Any]], ...] = ()
     console: Console | None = None
     json: tuple[JsonSummary, ...] = ()
 
