@@ -187,8 +187,8 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
         return
     text = (
         f"{words.count(connections)} connections{within} at a mean of {words.latency(mean)} can have {reckoned:.2f} "
-        f"responses a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean "
-        "and high percentiles hold them"
+        f"responses per second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and "
+        "mean and high percentiles hold them"
     )
     evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence)

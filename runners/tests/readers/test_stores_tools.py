@@ -132,3 +132,18 @@ def test_a_lower_running_total_is_of_jmeters_next_run() -> None:
     line = "summary =  {} in 00:00:{} =  500.0/s Avg:   12 Min:     0 Max:   780 Err:     0 (0.00%)\n"
     text = "".join(line.format(requests, seconds) for requests, seconds in ((5_000, 10), (10_000, 20), (9_500, 19)))
     assert [output.report.requests for output in outputs(text)] == [10_000, 9_500]
+
+
+def test_bombardiers_table_without_its_first_line_is_read() -> None:
+    text = """Statistics        Avg      Stdev        Max
+  Reqs/sec      {}    333.33    4444.44
+  Latency       55.55ms    22.22ms   333.33ms
+  HTTP codes:
+    1xx - 0, 2xx - 4000, 3xx - 0, 4xx - 100, 5xx - 0
+    others - 0
+"""
+    first, second = outputs(text.format("1234.50") + "# Again\n" + text.format("999.00"))
+    assert (first.tool, first.report.requests, first.report.non_2xx) == ("bombardier", 4_100, 100)
+    assert (first.report.requests_per_s, second.report.requests_per_s) == (1_234.5, 999)
+    (whole,) = outputs(f"Bombarding http://host/ for 10s using 50 connection(s)\nDone!\n{text.format('410.00')}")
+    assert (whole.line, whole.connections) == (1, 50)
