@@ -19,6 +19,8 @@ QUEUE_SHARE = 0.25
 SLOW_US = 50_000.0
 BUSY = 0.5  # share of connections; if more are busy on average, requests wait for a free one and leave late
 TICK_US = 1_000.0  # wrk2 rounds each wait up to a whole millisecond (ae.c); ab, Gatling and JMeter print whole ones
+AT_BOUND = 0.98  # a maximum from this share of the time-out on may be that of requests that timed out
+JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 BROKE_OFF = 0.5  # share of the planned duration; a run that ended earlier offered nothing in the rest of it
 WRK2_WARM_UP_S = 10.0  # wrk2 records nothing before its calibration is done, 10 s after the start ...
 WRK2_OPENS_S = 0.005  # ... which is put off by the opening of a thread's connections, one in 5 ms
@@ -77,12 +79,16 @@ def fell_short(output: Output) -> bool:
     offered, achieved = output.offered_rps, _responded_rps(output)
     if not is_open_loop(output) or not offered or achieved is None or achieved >= LEAST_ACHIEVED * offered:
         return False
+    if timed_out(output):
+        return False
     lost, after, median = lost_s(output), rate_after_warm_up(output), at(output, 0.5)
     if lost is None or (median is not None and lost >= LEAST_LOST_S and median / 1e6 >= QUEUE_SHARE * lost):
         return True  # half of the requests waited: more than the start of a run explains
     upper = at(output, 0.75) if output.tool == WRK2 else None
     if upper is not None and lost >= LEAST_LOST_S and upper / 1e6 >= QUEUE_OF_LOST * lost:
         return True  # a quarter of the requests waited, after the calibration, about as long as the shortfall
+    if output.tool == "vegeta":
+        return False  # it sends at its rate whatever comes back: the shortfall is the wait for the last responses
     if lost <= WRK2_OPENS_S * (output.connections or 0) + START_S:
         return False
     return after is None or after < LEAST_ACHIEVED * offered
@@ -119,11 +125,19 @@ def left_out(output: Output) -> int | None:
     return None if output.tool != WRK2 or recorded is None or requests is None else requests - recorded
 
 
+def timed_out(output: Output) -> bool:
+    """Return whether at least half of the requests lie at the tool's time-out: they had no response."""
+    limit_s, median = facts(output.tool).timeout_s, at(output, 0.5)
+    return limit_s is not None and median is not None and AT_BOUND * limit_s <= median / 1e6 <= JUST_OVER * limit_s
+
+
 def has_queue(output: Output) -> bool:
     """Return whether a queue of requests grew during the run, as the longest wait shows: at least half of `lost_s`."""
     largest, lost, median = largest_us(output), lost_s(output), at(output, 0.5)
-    if largest is None or not is_open_loop(output):
+    if largest is None or not is_open_loop(output) or timed_out(output):
         return False
+    if median is None and output.tool == WRK2:
+        median = mean_us(output)  # which is near the median of a queue that grows evenly
     if fell_short(output) and lost is not None:
         return largest / 1e6 >= QUEUE_OF_LOST * lost
     # if the shortfall is not known: the maximum is above a second, and the median at least a quarter of it
@@ -179,4 +193,5 @@ def has_latency(output: Output) -> bool:
     """Return whether an output gives any latency. Zeros do not count: some tools print them without a response."""
     latencies, stats = output.report.latencies, output.report.latency
     printed = any(value for _, value in latencies.rows) or bool(latencies.spectrum)
-    return printed or (stats is not None and (not latencies.rows or bool(stats.mean)))
+    nothing = stats is None or (not stats.mean and (bool(latencies.rows) or stats.mean == stats.max == 0))
+    return printed or not nothing

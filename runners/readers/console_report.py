@@ -53,6 +53,7 @@ class Latencies:
     max_ms: float | None = None  # from `#[Max = …]`, like the next two
     total_count: int | None = None
     buckets: int | None = None  # of the histogram
+    mean_ms: float | None = None  # from `#[Mean = …]`
 
     def __bool__(self) -> bool:
         return bool(self.rows) or self.count is not None

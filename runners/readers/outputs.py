@@ -11,11 +11,13 @@ from runners.readers import context
 from runners.readers.command_line import CommandLine, find_command
 from runners.readers.console_report import ConsoleReport
 from runners.readers.documents import Document, Line, Problem, files_in, read_document
+from runners.readers.figures import command_of
+from runners.readers.json_files import read_json
 from runners.readers.output import FileOutputs, Output, consoles, index_entry
 from runners.readers.percentile_tables import tables
 from runners.readers.summary import find_summaries
 from runners.readers.tool_files import read_tool_file
-from runners.readers.tools import WRK, WRK2, is_like_wrk, missing
+from runners.readers.tools import WRK, WRK2, facts, is_like_wrk, missing
 from runners.readers.wrk_console import COMMAND_REACH_LINES, LONGEST_LINE, clean, find_in_lines
 from runners.storage.run_folder import console_step
 
@@ -55,7 +57,7 @@ def outputs_of(document: Document) -> FileOutputs:
     lines = document.lines
     left = list(lines)
     placed: list[Placed] = []
-    for begin, last, report in find_summaries(lines):
+    for begin, last, report in (*_json_objects(lines), *find_summaries(lines)):
         placed.append((begin, report))
         left[begin : last + 1] = [replace(line, text="") for line in left[begin : last + 1]]
     columns, rest, problems_of_tables = tables(left)
@@ -83,6 +85,7 @@ def _outputs(
         last = where[cell, report.last_line]
         if not report.column:  # all columns of a table have the same text above them
             above = lines[max(end, position - context.REACH_LINES) : position]
+            report = _as_commanded(report, above)
             command = report.command or _command_above(report, above)
             stated = _stated(document.path, above, replace(report, command=command), trails[position])
         report = replace(report, command=command)
@@ -94,6 +97,32 @@ def _outputs(
         lacks = tuple(part for part in missing(report) if not (by_script and part == "percentiles"))
         yield Output(document.path, report.first_line, report, cell, trails[position], above, stated, missing=lacks)
         end = max(end, last + 1)
+
+
+def _json_objects(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
+    """Yield (index of the first line, of the last line, report) for each load tool's JSON object within a text."""
+    begin = None
+    for index, line in enumerate(lines):
+        if line.text.rstrip() == "{":
+            begin = index
+        elif line.text.rstrip() == "}" and begin is not None:
+            reports = read_json("\n".join(inner.text for inner in lines[begin : index + 1]))
+            if isinstance(reports, tuple) and len(reports) == 1:
+                yield begin, index, replace(reports[0], first_line=lines[begin].number, last_line=line.number)
+            begin = None
+
+
+def _as_commanded(report: ConsoleReport, above: Sequence[Line]) -> ConsoleReport:
+    """Return a report with what the nearest command of its tool above it says of its loop and its offered rate."""
+    patterns = [(re.compile(rf"(?:^|[\s`/.]){text}"), figures) for text, figures in facts(report.tool).commands]
+    for line in reversed(above[-COMMAND_REACH_LINES:]) if patterns else ():
+        text = f"{clean(line.text[:LONGEST_LINE])} "
+        if known := [(match, figures) for pattern, figures in patterns if (match := pattern.search(text))]:
+            match, figures = known[-1]
+            offered = float(match["offered_rps"]) if "offered_rps" in match.re.groupindex else None
+            command = None if figures.get("closed_loop") else command_of(report.tool or "", offered) or report.command
+            return replace(report, command=command, **figures)
+    return report
 
 
 def _of_tool_file(path: Path, reports: Sequence[ConsoleReport]) -> Iterator[Output]:
@@ -126,6 +155,8 @@ def _tool_of(report: ConsoleReport, stated: context.Stated | None) -> str | None
     that requests waited for connections, or that wrk added samples that it did not take.
     """
     rate, mean = report.requests_per_s, report.latency.mean if report.latency else None
+    if rate is None and report.requests and report.elapsed_s:
+        rate = report.requests / report.elapsed_s
     commanded = report.command.connections if report.command else None
     connections, per_thread = report.connections or commanded, report.requests_per_thread
     if report.tool is not None or rate is None or mean is None or not math.isfinite(mean):

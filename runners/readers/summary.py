@@ -19,13 +19,16 @@ from runners.readers.wrk_console import LONGEST_LINE, clean
 
 NEGATIVE = "a time below zero: the clock was set during the run"
 LONGEST_BLOCK = 1_000  # lines of a summary; the longest one, k6's with metrics of many groups, has hundreds
+MOST_BLANK = 4  # lines between two pieces of an output
 MOSTLY_MISSING = 0.5  # if this share of the bytes of bodies of another length is missing, the bodies are missing
 _COUNT = r"\d{1,3}(?:,\d{3})+|\d{1,18}"
 _DECIMAL = r"\d{1,15}(?:,\d{3})*(?:\.\d{1,12})?"
 _COUNTS = frozenset({"requests", "connections", "non_2xx", "count", "status", "odd_length"})
 _CLASSES = {f"c{digit}": 100 * digit for digit in range(1, 6)}  # of statuses: `940 2xx`
 #: Figures that stay text. `section`: the part of a summary that a line is in, if lines of several parts look alike.
-_TEXTS = frozenset({"section", "host", "port", "path"})
+_TEXTS = frozenset({"section", "host", "port", "path", "operation"})
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_TOTAL = re.compile(r"\s*summary =\s+(\d{1,18}) in ")  # of JMeter
 _OF_WRK = re.compile(r"^\s*Running \S+ test @ ")
 _NAME = re.compile(r"(?<!\?P)<(\w+)>")  # of a figure in a pattern
 _TIMES = {"mean": "mean", "avg": "mean", "stdev": "stdev", "std": "stdev", "max": "max"}
@@ -40,13 +43,13 @@ def group_of(match: re.Match[str]) -> str:
     name, text = match[1], r"\d[\d.,]{0,20}\s?[a-zµμ][\da-zµμ.]{0,20}"
     if _is_count(name):
         text = _COUNT
-    elif name.endswith(("_ms", "_s", "_rps")) or name == "level":
+    elif name.endswith(("_us", "_ms", "_s", "_rps")) or name == "level":
         text = _DECIMAL
     return f"(?P<{name}>{text})"
 
 
 def _time_us(name: str, text: str) -> float | None:
-    scale_us = MS if name.endswith("_ms") else S if name.endswith("_s") else None
+    scale_us = {"us": 1.0, "ms": MS, "s": S}.get(name.rpartition("_")[2]) if "_" in name else None
     return units.go_time_us(text) if scale_us is None else float(text) * scale_us
 
 
@@ -72,7 +75,7 @@ class Summary:
         texts = {name: text for name, text in match.groupdict().items() if text is not None}
         level, status = texts.pop("level", None), texts.pop("status", None)
         for name, as_printed in texts.items():
-            text, base = as_printed.replace(",", ""), name.removesuffix("_ms").removesuffix("_s")
+            text, base = as_printed.replace(",", ""), re.sub(r"_(?:us|ms|s)$", "", name)
             if name in _TEXTS:
                 self.figures[name] = as_printed
             elif name == "diagnostic":
@@ -115,7 +118,8 @@ class Summary:
 
     def cells(self, match: re.Match[str]) -> None:
         """Take percentiles, mean, standard deviation and maximum from autocannon's row Latency."""
-        texts = match[1].split("│") if "│" in match[1] else re.findall(r"[\d.,]+ \w+", match[1])
+        cut = re.split(r"[│|]", match[1])
+        texts = cut if len(cut) > 1 else re.findall(r"[\d.,]+ \w+", match[1])
         if len(texts) == 7:
             for name, text in zip(("2.5", "50", "97.5", "99", "mean", "stdev", "max"), texts, strict=True):
                 self.time(name, units.go_time_us(text))
@@ -183,6 +187,20 @@ class Summary:
         for level, value in zip(self.figures.get("heads", ()), match[1].split(), strict=False):
             self.time(level, min(float(value) * MS, most_us))
 
+    def memtier_heads(self, match: re.Match[str]) -> None:
+        self.figures["heads"] = re.findall(r"p(\d[\d.]*) Latency", match[0])
+
+    def memtier(self, match: re.Match[str]) -> None:
+        """Take memtier's row of all operations: the rate, the mean and the percentiles that its head names."""
+        self.take(match)
+        for name, text in zip(("mean", *self.figures.get("heads", ())), match[2].split(), strict=False):
+            self.time(name, float(text) * MS if units.number(text) is not None else None)
+
+    def starts_over(self, text: str) -> bool:
+        """Return whether a line is of JMeter's next run: its running total is lower than the one before."""
+        total = _TOTAL.match(text) if self.tool == "JMeter" else None
+        return total is not None and int(total[1]) < self.figures.get("requests", 0)
+
     def vegeta_times(self, match: re.Match[str]) -> None:
         for name, text in zip(map(str.strip, match[1].split(",")), match[2].split(","), strict=False):
             self.time(name, units.go_time_us(text))
@@ -220,6 +238,7 @@ class Summary:
             non_2xx=figures.get("non_2xx", bad or None),
             odd_length=None if lost else odd_length or None,
             requests_per_s=rate,
+            operation=figures.get("operation", ""),
             closed_loop=False if offered and self.tool in ("k6", "autocannon") else figures.get("closed_loop"),
             extra=tuple(self.notes),
             diagnostics=tuple(self.diagnostics),
@@ -253,6 +272,13 @@ _LINES = {name: tuple(_lines(console)) for name, console in _CONSOLES.items()}
 _ANY_START = re.compile("|".join(f"(?:{start.pattern})" for start in _STARTS.values()))
 
 
+def _is_cut(lines: Sequence[Line], index: int) -> bool:
+    """Return whether a fence only cuts an output in two: nothing but blank lines is between it and another fence."""
+    before, after = reversed(lines[max(0, index - MOST_BLANK) : index]), lines[index + 1 : index + MOST_BLANK]
+    nearest = (next((line.text for line in part if line.text.strip()), "") for part in (before, after))
+    return any(_FENCE.match(text) for text in nearest)
+
+
 def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleReport]]:
     """Yield (index of the first line, index of the last line, report) for each summary in a text."""
     summary: Summary | None = None
@@ -263,10 +289,12 @@ def find_summaries(lines: Sequence[Line]) -> Iterator[tuple[int, int, ConsoleRep
         text = clean(line.text)
         tool = next(name for name, start in _STARTS.items() if start.match(text)) if _ANY_START.match(text) else None
         anew = tool is not None
-        ended = text.lstrip().startswith(("```", "~~~"))
+        ended = _FENCE.match(text) is not None
         if summary:
             console = _CONSOLES[summary.tool]
-            anew &= summary.tool != tool or not console.repeated or console.last in summary.figures
+            ended &= console.repeated or not _is_cut(lines, index)
+            whole = not console.repeated or console.last in summary.figures or summary.starts_over(text)
+            anew &= summary.tool != tool or whole
             ended |= summary.tool != "autocannon" and _OF_WRK.match(text) is not None
         if summary and (anew or ended or index - begin > LONGEST_BLOCK):
             if summary.has(_CONSOLES[summary.tool].proof):

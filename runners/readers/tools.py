@@ -55,6 +55,8 @@ class Tool:
     timeout_s: float | None = None  # the default time-out
     whole_ms: bool = False  # the tool prints whole milliseconds
     mean_of_intervals: bool = False  # its rate is the mean of short intervals' rates, not requests / duration
+    #: Patterns of the tool's command lines, with the figures that they imply. Of a line, the last that matches counts.
+    commands: tuple[tuple[str, dict[str, Any]], ...] = ()
     console: Console | None = None
     json: tuple[JsonSummary, ...] = ()
 

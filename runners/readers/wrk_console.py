@@ -170,6 +170,7 @@ _TAKERS: dict[str, Callable[[_Builder, re.Match[str]], object]] = {
         SpectrumRow(float(m[1]), float(m[2]), int(m[3]), units.number(m[4]))
     ),
     "max": lambda b, m: b.current.footer.update(max_ms=units.number(m[1]), total_count=int(m[2])),
+    "mean": lambda b, m: b.current.footer.update(mean_ms=units.number(m[1])),
     "buckets": lambda b, m: b.current.footer.update(buckets=int(m[1])),
     "requests": lambda b, m: b.fields.update(
         requests=_count(m[1]), elapsed_s=units.time_s(m[2]), bytes_read=units.size_bytes(m[3])

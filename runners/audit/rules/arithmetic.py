@@ -1,6 +1,7 @@
 """Rules SUM and DOC003: figures of one output that contradict one another, and outputs that are given twice."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
@@ -16,6 +17,7 @@ from runners.readers.tools import WRK, facts
 ROUNDED = 0.012  # rounding of two figures to two decimals, both at least 0.85 of their unit
 BUCKET = 0.002  # share of a value by which the upper end of its histogram bucket may exceed it
 INVENTED = 0.03
+_PIPELINE = re.compile(r"(?i)pipelin.*\s--\s(?:.*\s)?(\d{1,5})\s*$")  # a script with the depth of its pipeline
 MOST_OF_HEY = 1_000_000  # responses that hey keeps
 OF_THE_MEAN = 0.1  # share by which a mean may miss bounds from estimated percentiles, or those of some responses
 ENOUGH_ROWS = 4  # percentiles; two outputs of different runs may agree in fewer
@@ -88,7 +90,10 @@ def _contradictions(output: Output) -> Iterator[Seen]:
     if most is not None and highest is not None and highest > most * (1 + ROUNDED):
         text = f"a percentile of {words.latency(highest)} lies above the maximum of {words.latency(most)}"
         yield Seen(output, text, {"percentile_us": highest, "max_us": most})
-    mean = figures.mean_us(output)
+    mean, footer_ms = figures.mean_us(output), words.finite(latencies.mean_ms)
+    if mean and footer_ms and abs(mean - footer_ms * 1000) > OF_THE_MEAN * max(mean, footer_ms * 1000):
+        text = f"the mean is {words.latency(mean)} in the table and {words.latency(footer_ms * 1000)} in the footer"
+        yield Seen(output, text, {"mean_us": mean, "footer_mean_us": footer_ms * 1000})
     if most is not None and mean is not None and mean > most * (1 + ROUNDED):
         text = f"the mean of {words.latency(mean)} lies above the maximum"
         yield Seen(output, text, {"mean_us": mean, "max_us": most})
@@ -178,13 +183,15 @@ def _invented_samples(output: Output) -> Iterator[Seen]:
     rate, mean, connections = figures.achieved_rps(output), figures.mean_us(output), figures.opened(output)
     if output.tool != WRK or not mean or not rate or not connections:
         return
-    reckoned = connections / mean * 1e6
+    piped = _PIPELINE.search(output.command.text) if output.command else None
+    depth, within = (int(piped[1]), f", {piped[1]} requests in a pipeline,") if piped else (1, "")
+    reckoned = connections * depth / mean * 1e6
     if reckoned >= rate * (1 - INVENTED):
         return
     text = (
-        f"{words.count(connections)} connections at a mean of {words.latency(mean)} can have {reckoned:.2f} responses "
-        f"a second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and mean and high "
-        "percentiles hold them"
+        f"{words.count(connections)} connections{within} at a mean of {words.latency(mean)} can have {reckoned:.2f} "
+        f"responses per second, and had {rate:.2f}: wrk adds samples that it did not take after each long one, and "
+        "mean and high percentiles hold them"
     )
     evidence = {"connections": connections, "mean_us": mean, "reckoned_rps": round(reckoned, 2), "requests_per_s": rate}
     yield Seen(output, text, evidence)

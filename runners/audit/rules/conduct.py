@@ -22,8 +22,6 @@ _COMPLAINT = re.compile(
 ENDED_EARLY, SAME_DURATION = 0.9, 0.05
 OPENING, LEAST_OPENING_S = 0.1, 1.0
 _LATE = re.compile(r"\bdid not keep up\b|\bkept up: no\b|\bnot kept up\b", re.IGNORECASE)
-AT_BOUND = 0.98  # a maximum from this share of the time-out on may be that of requests that timed out
-JUST_OVER = 1.001  # a late timer may report a time-out up to this factor later
 WHOLE_RUN = 0.9
 WANTED = 0.99
 JUST_MISSED = 5e-4  # share of the samples that may be missing, for requests without a response
@@ -92,7 +90,8 @@ def _warm_up(output: Output) -> Iterator[Seen]:
 def _cut(output: Output) -> Iterator[Seen]:
     report = output.report
     uncounted = bool(report.latencies.rows) and report.requests is None and report.requests_per_s is None
-    if not output.missing or output.report.columns > 1 or uncounted:
+    of_service = bool(report.uncorrected) and not report.latencies  # its run's own output stands elsewhere
+    if not output.missing or output.report.columns > 1 or uncounted or of_service:
         return  # rule SMP002 reports that a bare table of percentiles lacks the number of samples
     text, threads = f"the output lacks {words.listed(output.missing)}", output.threads
     mean = words.finite(report.requests_per_thread.mean) if report.requests_per_thread else None
@@ -150,7 +149,7 @@ def _few_beyond(output: Output) -> Iterator[Seen]:
     evidence = {"samples": count, "counted": counted}
     evidence |= {f"beyond_{words.level(level)}": few for level, few in thin.items()}
     # a tool prints higher percentiles whether they are wanted or not
-    wanted = output.report.columns > 1 or max(thin) <= WANTED
+    wanted = output.report.columns > 1 or min(thin) <= WANTED
     yield Seen(output, text, evidence, None if wanted else Severity.NOTE, -min(thin))
 
 
@@ -186,7 +185,8 @@ def _at_bound(output: Output) -> Iterator[Seen]:
         return  # in a growing queue the maximum is the queue's length
     commanded_s = output.command.timeout_s if output.command else None
     timeout_s = commanded_s or facts(output.tool).timeout_s
-    if timeout_s and facts(output.tool).timeout_s and AT_BOUND * timeout_s <= longest / 1e6 <= JUST_OVER * timeout_s:
+    share = longest / 1e6 / timeout_s if timeout_s and facts(output.tool).timeout_s else 0.0
+    if timeout_s and figures.AT_BOUND <= share <= figures.JUST_OVER:
         named = "the maximum" if largest is not None else "a percentile"
         text = (
             f"{named} of {words.latency(longest)} lies at {output.tool}'s time-out of {words.seconds(timeout_s)}: what "

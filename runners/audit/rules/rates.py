@@ -29,7 +29,7 @@ def _achieved_below_offered(output: Output) -> Iterator[Seen]:
     offered, achieved = output.offered_rps, figures.achieved_rps(output)
     printed = next((text.removeprefix(DROPPED) for text in output.report.extra if text.startswith(DROPPED)), "0")
     dropped, begun = int(printed), output.report.requests or 0
-    many = figures.is_open_loop(output) and dropped > (1 - figures.LEAST_ACHIEVED) * (begun + dropped)
+    many = dropped > (1 - figures.LEAST_ACHIEVED) * (begun + dropped)
     if many and not figures.never_offered(output):
         text = f"{words.count(dropped)} iterations were due and never began: the rate that was wanted was not offered"
         yield Seen(output, text, {"dropped": dropped}, size=dropped)
@@ -190,7 +190,10 @@ def _rate_to_wrk(output: Output) -> Iterator[Seen]:
 @rule("RAT004")
 def _closed_loop(output: Output) -> Iterator[Seen]:
     connections, largest, rate = output.connections, figures.largest_us(output), figures.achieved_rps(output)
-    if figures.is_open_loop(output) or not figures.has_latency(output) or (not rate and connections is None):
+    if figures.is_open_loop(output) or not figures.has_latency(output):
+        return
+    known = rate or connections or output.report.requests or output.report.closed_loop
+    if not known:
         return
     several = f"{words.count(connections)} connections" if connections else "connections"
     sender = "the connection" if connections == 1 else f"each of the {several}"

@@ -72,6 +72,7 @@ ROW_LEVELS = (0.5, 0.75, 0.9)
 ROWS_R2 = 0.998  # three rounded figures fit a line more easily than a hundred
 NEAR_TICKS = 2.0
 FAR_ABOVE = 10.0
+MOST_FAILED = 0.5  # share of the requests; if more failed, a median of nothing is that of refusals
 PLATEAU_US = (39_000.0, 46_000.0)  # Linux holds a delayed ACK back for 40 ms
 PLATEAU_WIDTH = 0.1
 PLATEAU_WIDTH_P90 = 0.25  # where p75 is not given
@@ -118,7 +119,8 @@ def _below_resolution(output: Output) -> Iterator[Seen]:
     upper = figures.at(output, 0.9) or figures.at(output, 0.95)
     if upper is not None and upper >= FAR_ABOVE * (middle_us or figures.TICK_US):
         return  # the tail is far above a tick: the timer does not matter
-    whole = bool(rows) and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
+    failed = output.report.errors > MOST_FAILED * (output.report.requests or math.inf)
+    whole = bool(rows) and not failed and all(value % figures.TICK_US == 0 for level, value in rows if level < 1)
     if output.tool == WRK2 and middle_us and timer_line(output) is None:
         text = f"wrk2's timer adds up to 1 to 2 ms to a response time, and the {which} is {words.latency(middle_us)}"
     elif facts(output.tool).whole_ms and whole:
