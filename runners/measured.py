@@ -117,8 +117,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Return a row for each stack frame of every profiled `load`; within a load, the widest frame is first.
 
-        `event` is cpu, alloc (bytes) or lock (wait time). `self` is the share of stacks with `frame` on top, `total` is
-        that with `frame` anywhere, and `category` the main category of the latter. Raises PlanError without a profile.
+        `event` is cpu, alloc (bytes) or lock (wait time). `self` is its share in stacks with `frame` on top, `total` in
+        all stacks with `frame`; `category` is the main category of these stacks. Raises PlanError without a profile.
         """
         profiled = self._steps_with_profile(event)
         frames = pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)

@@ -143,7 +143,7 @@ class Comparison:
         return [row for row, by in apart if row.quantity.unit != "count" or by >= LEAST_COUNT]
 
     def contradicting(self, row: Row) -> Row | None:
-        """Return the row of all threads' CPU time if `row`, of request threads' CPU time, contradicts it; else None."""
+        """If `row` is on request threads' CPU time, return all threads' row if it contradicts `row`; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

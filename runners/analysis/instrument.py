@@ -58,7 +58,7 @@ class Floor:
 
 
 def over_rounds(values: Iterable[float]) -> Bounded | None:
-    """Return the median of the values, with an interval between two of the sorted values; None without values."""
+    """Return the median of the values with its interval. The interval's ends are values too. None without values."""
     ordered = sorted(values)
     if not ordered:
         return None

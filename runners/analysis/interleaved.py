@@ -202,7 +202,7 @@ def _jit_us_per_request(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return by treatment its latency divided by the do-nothing server's, minus 1; empty without such latencies."""
+    """Return {treatment: relative change of the latency, from a do-nothing server to it}; empty without latencies."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -210,7 +210,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if its higher latency is not above a do-nothing server's or, for a tail, without one."""
+    """Return the row, refused if a do-nothing server may be as slow as the slower side or, for a tail, is missing."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:
@@ -249,7 +249,7 @@ def _median_start_s(steps: Sequence[Step]) -> float:
 def _starts(
     step: Step, names: Sequence[str], alone: Mapping[str, float], calm: pd.DataFrame | None
 ) -> dict[str, Start]:
-    """Return by quantity its `Start`: what all servers yielded for it in one fresh start, of which `step` is the load.
+    """Return {quantity: `Start` with the values of all servers} for the fresh start in which the load `step` ran.
 
     Response-time percentiles that late sends affect are left out. `alone`: {server: the rate of its closed loop}.
     `calm`: the requests outside of the machine's stalls; None if these are not known.

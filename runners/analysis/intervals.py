@@ -206,7 +206,7 @@ def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """Return the lowest value in us that is not significantly below the percentile `level` (0..1); NaN if unknown."""
+    """Return the lower bound (us) of the percentile `level` (0..1); all values below it are too low; NaN if unknown."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:

@@ -160,7 +160,7 @@ class Search:
 
     @property
     def reached_rps(self) -> float:
-        """The highest rate that the same connections reached, in the closed loop or in the confirming step."""
+        """The closed loop's rate (infinite without one), or the confirming step's rate if it is higher."""
         return max(self.closed_loop_rps, self.confirming.rps if self.confirming else 0.0)
 
     @cached_property

@@ -73,7 +73,7 @@ class Curve:
         return Bounded(self.quantile(0.5), low * math.exp(-FORM), high * math.exp(FORM))
 
     def with_drop(self, drop: float, lowest_rps: float) -> "Curve":
-        """Return the posterior of a knee that is, equally likely, this knee or this knee times exp(-x).
+        """Return the posterior of a changed knee: with equal probability it is this knee, or this knee times exp(-x).
 
         x is exponential with the mean `drop`. The grid reaches down to at least `lowest_rps`.
         """

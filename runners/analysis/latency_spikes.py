@@ -231,7 +231,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, excluded: Spans, column: str = "busy_ms") -> Spans:
-    """Return spans (begin s, end s, ms used) in which `share` of a core or more was used outside of `excluded` ones."""
+    """Return spans (begin s, end s, ms used) in which at least `share` of a core was used outside of `excluded`."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[column], strict=True):
         end = begin + length

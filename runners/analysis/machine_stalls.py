@@ -30,7 +30,7 @@ DISK_SHARE = 0.05
 
 
 def not_of_the_disk(stalls: pd.DataFrame, activity: pd.DataFrame) -> pd.DataFrame:
-    """Return the stalls without any that fall into, or next to, a sample of `activity` in which the disk was busy."""
+    """Return the stalls that are neither in nor next to a sample of `activity` in which the disk was busy."""
     disk = activity[(activity["kind"] == "disk") & (activity["busy_ms"] >= DISK_SHARE * 1000 * activity["length_s"])]
     begin_s, end_s = stalls["t_s"] - PERIOD_S, stalls["t_s"] + stalls["duration_ms"] / 1000
     own = np.zeros(len(stalls), dtype=np.bool_)

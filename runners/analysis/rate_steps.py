@@ -60,7 +60,7 @@ class RateStep:
 
     @property
     def as_read(self) -> Self:
-        """A copy with the recorded values alone: what a late generator may have added is not taken out of latencies."""
+        """A copy with the values as recorded: its latencies include what a late generator may have added to them."""
         return replace(self, best=None)
 
     @property

@@ -217,14 +217,14 @@ def _fitted(logs: Floats, known: npt.NDArray[np.bool_], there: Sequence[int]) ->
 
 
 def _least_correlation(inverse: Floats, effects: Sequence[int], chosen: Sequence[int]) -> float:
-    """Return the least correlation of two `chosen` ones of the `effects` (indices), by the covariances in `inverse`."""
+    """Return the least correlation between two effects in `chosen`; `inverse` has the covariances of all `effects`."""
     places = [effects.index(index) for index in chosen]
     correlations = [inverse[a, b] / math.sqrt(inverse[a, a] * inverse[b, b]) for a in places for b in places if a < b]
     return round(max(0.0, min(correlations, default=0.5)), 6)  # it makes the critical value largest (Slepian)
 
 
 def carry_over(successions: pd.DataFrame) -> dict[str, float]:
-    """Return by server the relative change of service p50 in requests that come just after a request to this server.
+    """Return {server: relative change of service p50 in requests that come directly after a request to this server}.
 
     Every server follows every other equally often, so the change cancels in ratios. A large one shows that servers
     disturb one another.

@@ -181,7 +181,7 @@ def _excerpts(outputs: Sequence[Output]) -> Iterator[Output]:
 
 
 def _copies(outputs: Iterable[Output]) -> Iterator[tuple[Output, Output]]:
-    """Yield pairs: an output that an earlier file contains too, and the same output in the earlier file."""
+    """Yield (output, its equal in an earlier file) for every output that an earlier file contains too."""
     same: defaultdict[object, list[Output]] = defaultdict(list)
     for output in outputs:
         report = output.report

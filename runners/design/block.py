@@ -100,13 +100,13 @@ class FixedRate:
         return tuple(Session(treatment, (trial,), workload.fill) for treatment, trial in trials.items())
 
     def rate(self, capacity_rps: Mapping[str, float]) -> Rate | None:
-        """Return the rate of all loads; None if sessions were given. `capacity_rps`: closed-loop rates by treatment."""
+        """Return all loads' rate; None if `sessions` have their own. `capacity_rps`: closed-loop rates by treatment."""
         if self.sessions:
             return None
         return choose_rate(self.workload.published_rate_rps, capacity_rps, self.rate_rps, self.share)
 
     def loads(self, rate: Rate | None) -> tuple[Session, ...]:
-        """Return loads' sessions at the rate, first on a server that does nothing; without rate, the given sessions."""
+        """Return the loads at `rate`, the first on a server that does nothing; `self.sessions` if `rate` is None."""
         if rate is None:
             return self.sessions
         foreign = any(treatment.target is not None for treatment in self.treatments)

@@ -234,7 +234,7 @@ class Ladder:
 
     @property
     def ladder(self) -> str:
-        """The ladder's name in its steps' records; with `shares` it differs from that of the server's knee search."""
+        """The ladder's name in its steps' records. With `shares` it ends in `-rates`, unlike the knee search's name."""
         return f"{self.server.name}-rates" if self.shares else self.server.name
 
     def session(self, index: int, rps: float, *more: str) -> Session:

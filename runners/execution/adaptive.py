@@ -39,10 +39,10 @@ Say = Callable[[str], None]
 
 
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
-    """Yield the sessions of a comparison: closed loops that set the rate, then fresh starts until there is a verdict.
+    """Yield a comparison's sessions: closed loops, which set the rate, then sessions on freshly started servers.
 
-    The caller sends a session's steps in return. `reached_rps`: {treatment: closed-loop rate} if an earlier block
-    has measured it.
+    With `block.until`, a verdict ends them early. The caller passes a session's measured steps back by `send`.
+    `reached_rps`: {treatment: closed-loop rate} if an earlier block has measured it.
     """
     capacity_rps = dict(reached_rps or {})
     for session in block.probes():

@@ -24,7 +24,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return loads at one rate: on a do-nothing server, then on the given server. Raises PlanError."""
+    """Return loads at one rate: on a do-nothing server, then on the server in `asked`. Raises PlanError."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     return (FixedRate(

@@ -80,7 +80,7 @@ def cold_against_warm(warm: Setting, size: Size, connections: int) -> Interleave
 
 
 def compaction(size: str) -> FixedRate:
-    """Return closed loops of PUT, in rounds: on the author's store, on the same with compaction, on the lab's store."""
+    """Return rounds of closed PUT loops on three stores: the author's, the author's with compaction, and the lab's."""
     title = "PUT of 1200 bytes in closed loop on many connections, with compaction and without"
     stores, asked = (AUTHORS, COMPACTING, LABS), ("compaction",)
     return FixedRate.rounds("compaction", title, stores, ((PUT_LARGE, (MANY,)),), LOOPS[size], asked)

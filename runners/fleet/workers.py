@@ -108,7 +108,7 @@ class Fleet:
         self._stack.close()
 
     def hosts(self, role: str = GENERATOR) -> list[Host]:
-        """Return the present hosts that have a slot for a role, SERVER or GENERATOR, sorted by name."""
+        """Return, sorted by name, the hosts that are connected now and have a slot for `role` (SERVER or GENERATOR)."""
         if self.client.status != "running":
             return []  # the scheduler is gone, or does not respond for now
         known: Mapping[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]

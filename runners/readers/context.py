@@ -102,8 +102,8 @@ def stated(
 ) -> Stated | None:
     """Return the offered rate of each column of an output, as the lines above it state them; None if none is plausible.
 
-    Commands are searched first, then the last heading, short lines, long lines, and the headings `trail`. In a script's
-    call with two numbers, the first must be the output's duration in seconds; the second is then the rate.
+    The first plausible rate counts, in this order: commands, last heading, short lines, long lines, headings `trail`. A
+    script's call with two numbers (`run.sh 60 5000`) counts only if the first is `duration_s`; the second is the rate.
     """
     near = above[-REACH_LINES:]
     last = max((index for index, line in enumerate(near) if _HEADING.match(line.text)), default=0)

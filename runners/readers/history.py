@@ -197,9 +197,9 @@ PARTITIONS = ("experiment", "machine_class")
 
 
 def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[str, ...]]:
-    """Write the figures of all runs below `roots` to a data set at `output`, in place of an earlier data set there.
+    """Write the measured values of all runs below `roots` as a data set to `output`, in place of an earlier one there.
 
-    Return the numbers of runs and figures, and messages on runs left out. Raises PlanError if `output` is no data set.
+    Return (number of runs, number of values, messages on runs left out). Raises PlanError if `output` is no data set.
     """
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         raise PlanError(str(output), "it is there and no data set", "name another folder, or remove it")
@@ -220,7 +220,7 @@ def write_dataset(output: Path, roots: Sequence[Path]) -> tuple[int, int, tuple[
 
 
 def append(history: History, folder: Path) -> int:
-    """Add the figures of a history's runs to the data set in `folder`, as new files; return the number of figures."""
+    """Add the measured values of a history's runs to the data set in `folder`, as new files; return their number."""
     done = history.connection.execute(
         f"COPY ({_FORM['queries']['dataset']}) TO '{_quoted(folder)}' "
         f"(FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({', '.join(PARTITIONS)}), APPEND)"

@@ -75,7 +75,7 @@ class _Builder:
 
     @property
     def command(self) -> CommandLine | None:
-        """The command above that has the lowest rate not below the achieved rate; else the nearest command, or None."""
+        """The command above with the lowest rate that allows the achieved rate; else the nearest command, or None."""
         achieved = self.fields.get("requests_per_s") or 0.0
         able = [command for command in self.commands[::-1] if (command.rate_rps or 0.0) * BEYOND >= achieved]
         return min(able, key=lambda command: command.rate_rps or 0.0, default=next(iter(self.commands[::-1]), None))

@@ -90,7 +90,7 @@ def _tick(ratio: float, _place: float = 0) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """Return a heading with at most three decided differences, but not CPU time that all threads' CPU contradicts."""
+    """Return a heading with at most three decided differences. It omits differences that another row contradicts."""
     if min(comparison.repeats) < comparison.fewest and not comparison.interleaved:
         return f"{heading(comparison)}: one run on a side is no verdict"
     decided = [row for row in _in_order(comparison) if row.decided and not comparison.contradicting(row)]

@@ -143,9 +143,9 @@ def _questions(
 
 
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
-    """Split the figure with `anchor`, or the tables of the section with `anchor`, off `pool`.
+    """Take out of `pool` the figure with `anchor`, or else the tables of the section with `anchor`.
 
-    Return a new section at the anchor `place` with the figure or tables, if any, and a list of the rest of `pool`.
+    Return (a new section, whose anchor is `place`, with what was taken, if anything; the sections that are left).
     """
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)

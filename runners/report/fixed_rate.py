@@ -257,7 +257,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar, with CPU time from `clean`, the same load unprofiled, if given; None if unknown."""
+    """Return a profiled step's bar; None if unknown. If the load ran unprofiled too, `clean` has the bar's CPU time."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

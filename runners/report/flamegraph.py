@@ -207,7 +207,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest branches (`towers`) in a line: frame, share, main category, and the latter's share if smaller."""
+        """The widest branches (`towers`) in a line: frame, share, main category, the category's share if smaller."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])
@@ -274,7 +274,7 @@ class Differential:
 
     @property
     def graphs(self) -> tuple[FlameGraph, FlameGraph]:
-        """Two graphs: the second profile coloured by the change from the first, and the reverse."""
+        """Two graphs, coloured by change: the second profile compared with the first, the first with the second."""
         return (FlameGraph(self.second, self.event, self.first), FlameGraph(self.first, self.event, self.second))
 
     @property

@@ -49,7 +49,7 @@ def sides_of(knee: Knee) -> str:
 
 
 def support_words(ladder: Ladder, knee: Knee) -> str:
-    """Return in words which steps, else which closed loop, bound a knee; if none, that the knee is not confirmed."""
+    """Return in words what bounds a knee: longer steps, or else a closed loop; if nothing does, "not confirmed"."""
     missed = "objective missed" if knee.limit == Limit.LONGER_STEP else ""
     bounding = {knee.confirmed_by: "objective met", knee.refuted_by: missed}
     steps = {step.name: step for step in (*ladder.steps, *ladder.other_steps)}

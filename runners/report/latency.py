@@ -390,7 +390,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw spectra of loads, of a published output, and of a server that does nothing under a load like the first."""
+    """Draw spectra of loads, of a published output, and of the do-nothing server's load that is most like the first."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]

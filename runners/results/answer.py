@@ -109,7 +109,7 @@ class Measure:
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy that is a part of `value`, a whole or a goal in `unit` (None: its own): 10 of 12 starts."""
+        """Return a copy that names the whole or goal `value`, in `unit` or else this measure's unit: 10 of 12."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 

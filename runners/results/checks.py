@@ -221,7 +221,7 @@ def _data(step: Step) -> Judged:
 
 
 def _faster(step: Step, run: Run) -> Judged:
-    """Judge whether a load's median is plausible: not clearly lower than that of a server that does nothing."""
+    """Judge a load's median: it is implausible if it is clearly lower than the median of a server that does nothing."""
     floor = instrument.own_floor(run.steps, step)
     resolved_us = instrument.resolution_us(floor, instrument.MEDIAN)
     own, least = facts.quoted(step, 0.5), facts.quoted(floor, 0.5) if floor is not None else None

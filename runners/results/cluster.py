@@ -69,7 +69,7 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return the loads on a cluster: the setting is in CHANGES, and the loaded node's status names all nodes."""
+    """Return every step that has a setting in CHANGES and whose loaded node lists its cluster's nodes in its status."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
@@ -231,7 +231,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return, by workload, (step on NEW, share of `event` that passing on takes); [] if any share is not known."""
+    """Return for every workload (step on NEW, share of `event` spent on passing requests on); [] if one is unknown."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)

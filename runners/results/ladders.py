@@ -83,7 +83,7 @@ class Ladder:
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
-        """Outcomes of rates neither surely met nor missed, by rate. MET here means that they are met without stalls."""
+        """{rate: outcome} if no step at the rate surely met or missed the objective. MET means: met without stalls."""
         met, missed = StepOutcome.MET, StepOutcome.MISSED
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
@@ -194,7 +194,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return the ladder with the given rate steps. The record of the first step describes it."""
+    """Return the ladder that consists of the rate steps `steps`. The record of the first step describes it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None

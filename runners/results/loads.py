@@ -47,7 +47,7 @@ def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
 
 
 def servers_apart(results: Results) -> Answer | None:
-    """Answer: does any server's median differ from the first one's at the same rate? Never no; None without two."""
+    """Answer: does any server's median differ from the first server's at one rate? Never no; None for one server."""
     loads = list(results.clean_loads())
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))

@@ -166,7 +166,7 @@ def timer_and_tick(results: "Results") -> Answer | None:
 def one_write(results: "Results") -> Answer | None:
     """Answer: does the delayed-ACK timer delay even a response that the server sends in one write?
 
-    Yes if its median is at least half of that with two writes, else no. None without both, or if two cause no delay.
+    Yes if its median is at least half the median with two writes, else no. None without both, or if two don't wait.
     """
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:

@@ -195,7 +195,7 @@ def sustained(part: str) -> tuple[float, float]:
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server cause the errors in the outputs `names()`? No if their shares are alike, else None."""
+    """Answer: did the server cause the errors in outputs by `names`? No if the outputs' shares are alike, else None."""
     reports = ((name, output.report) for name, output in outputs_named(names()))
     shares = {name: report.errors / report.requests for name, report in reports if report.errors and report.requests}
     low, high = min(shares.values(), default=0.0), max(shares.values(), default=0.0)

@@ -46,7 +46,7 @@ class Store:
 
 
 def stores(run: Run) -> Iterator[Store]:
-    """Yield the stores that were loaded at several rates after a fill whose record counts the given bytes."""
+    """Yield the stores that were loaded at several rates after a fill whose record says how many bytes it gave them."""
     fills = {step.subject: step for step in run.find(kind="fill") if step.record.fill.given_bytes is not None}
     measured = facts.grouped(run.steps, lambda step: step.subject)
     climbed = dict.fromkeys(step.subject for step in run.steps if step.kind in (RATE_STEP, PROFILED_RATE_STEP))

@@ -30,5 +30,5 @@ def death_of(thing: str, child: Child, log: Path) -> ServerError:
 
 
 def client(timeout_s: float) -> httpx.Client:
-    """Return an HTTP client without a proxy that, like the generator, checks no certificates. The caller closes it."""
+    """Return an HTTP client that uses no proxy and, like the generator, checks no certificate. The caller closes it."""
     return httpx.Client(timeout=timeout_s, trust_env=False, verify=False)  # noqa: S501 - servers often sign their own

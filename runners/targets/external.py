@@ -233,7 +233,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    The yielded target has the present description: both revisions start alike. Raises PlanError on failure.
+    It keeps the description in `file`, so that old and new code start in the same way. Raises PlanError on failure.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))

@@ -117,7 +117,7 @@ def run_build(
 
 
 def maven_stage(printed: str) -> str:
-    """Return in words how far Maven is, by its output so far: the present module, and the number of fetched files."""
+    """Return in words how far Maven is, by its output so far: module in progress, and number of fetched files."""
     fetched = printed.count("Downloaded from")
     modules = re.findall(r"Building (.+?) \S+\s+\[(\d+)/(\d+)\]", printed)
     if not modules:
@@ -137,7 +137,7 @@ def cargo_stage(lock: Path, printed: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, say: Say) -> Iterator[None]:
-    """Wait for the lock file `path`, and hold it while the body runs, so that no other lab builds the same."""
+    """Wait for the lock file `path`, and hold it while the body runs, so that two labs never build one tool at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         try:
@@ -170,7 +170,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java unless this JDK has built the same sources; return their hash. Raises ToolError on failure."""
+    """Build server-java unless this JDK has built its sources as they are; return their hash. Raises ToolError."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)

@@ -37,7 +37,7 @@ _LARGEST = 16_384
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Yield a function that returns the present text of the kernel's file at a path; None if there is no such file."""
+    """Yield a function that reads a kernel file by its path, anew at every call. It returns None without this file."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
@@ -243,7 +243,7 @@ class Activity:
         return tuple(process for process in busiest if process.cores >= LEAST_CORES)
 
     def _others_ns(self) -> dict[str, int]:
-        """Return by name the CPU time (ns) since sampling began of processes outside of the load, also ended ones."""
+        """Return {name: CPU time (ns) since sampling began} for processes outside of the load; ended ones count too."""
         used: dict[str, int] = {}
         for pid, other in self._others.items():
             if (used_ns := cpu_time_ns(pid)) is not None and used_ns > other.last_ns:

@@ -106,7 +106,7 @@ def _contradictions(output: Output) -> Iterator[Seen]:
 
 
 def mean_bounds_us(rows: Sequence[tuple[float, float]], largest_us: float | None) -> tuple[float, float]:
-    """Return the least and the greatest mean (us) that the given percentiles allow.
+    """Return the least and the greatest mean (us) that the percentiles in `rows` allow.
 
     `rows` are pairs of a level (0..1) and a latency (us). A response between two percentiles took at least the time at
     the lower and at most the time at the upper one. Without a maximum, the greatest mean is infinite.

@@ -85,7 +85,7 @@ def _scripts(group: Group) -> Iterator[tuple[Output, list[str], float]]:
 
 @rule("ERR005", of_group=True)
 def _one_kind(group: Group) -> Iterator[Seen]:
-    """Yield a finding for a mixed load (put_get) whose mean response size is that of PUT alone or of GET alone."""
+    """Yield a finding for a mixed load (put_get) if its mean response is as long as if it sent only PUT or only GET."""
     alone: dict[str, list[float]] = {}
     for _, kinds, size in _scripts(group):
         if len(kinds) == 1:
