@@ -107,7 +107,7 @@ def _(difference: Difference) -> str:
         differ = f"{facts.written(medians.treatment)} against {facts.written(medians.baseline)}"
         differ += ", not decided" if medians.inconclusive else f", {signed(medians.share)}"
         if not medians.steady:
-            differ = "not compared, for one never became steady"
+            differ = "not compared, for at least one of the two never became steady"
         text += f"; in a load of one server alone, at {words.rate(medians.rate_rps)}: {differ}"
     return text
 
@@ -116,12 +116,12 @@ def _change(row: Row) -> str:
     if not (row.decided and (row.at_most or row.at_least)):
         return row.change
     if row.ratio < 1:
-        value, least = f"{words.percent(1 - row.ratio)} lower", words.percent(1 - row.high)
+        least, value = f"{words.percent(1 - row.high)} lower", words.percent(1 - row.ratio)
     elif row.ratio > 1 + FACTOR_FROM:
-        value, least = f"{factor(row.ratio)} the baseline", factor(row.low)
+        least, value = f"{factor(row.low)} the baseline", factor(row.ratio)
     else:
-        value, least = f"{words.percent(row.ratio - 1)} higher", words.percent(row.low - 1)
-    return f"at least {value} (95{words.NBSP}% bound: {least})"
+        least, value = f"{words.percent(row.low - 1)} higher", words.percent(row.ratio - 1)
+    return f"at least {least} (measured: {value} or more)"
 
 
 def _offered(difference: Difference, row: Row) -> str:

@@ -23,7 +23,7 @@ def drawn(number: str) -> list[tuple[str, str, str]]:
     return [(graph.step.subject, graph.step.workload, graph.event) for graph in page(number).graphs]
 
 
-@pytest.mark.parametrize("number", in_short(KEPT, ("02", "03", "05")))
+@pytest.mark.parametrize("number", in_short(KEPT, ("02", "05")))
 def test_no_report_has_too_many_flame_graphs_or_two_of_one_kind(number: str) -> None:
     graphs = [(graph.step.name, graph.event) for graph in page(number).graphs]
     assert len(set(graphs)) == len(graphs) <= MOST_GRAPHS
@@ -31,12 +31,16 @@ def test_no_report_has_too_many_flame_graphs_or_two_of_one_kind(number: str) -> 
 
 def test_the_server_that_the_author_changed_is_drawn_too() -> None:
     assert {(subject, event) for subject, _, event in drawn("02")} == {("before", "cpu"), ("after", "cpu")}
+
+
+@pytest.mark.long
+def test_the_second_way_to_run_a_request_is_drawn_until_there_are_enough_graphs() -> None:
     graphs = {(subject, load) for subject, load, event in drawn("03") if event != "lock"}
     assert graphs == {(name, load) for name in ("blocking-one", "blocking-many") for load in ("put", "get")}
     assert len(drawn("03")) == MOST_GRAPHS
 
 
-@pytest.mark.parametrize("number", in_short(KEPT, ("02", "03", "05")))
+@pytest.mark.parametrize("number", in_short(KEPT, ("02", "05")))
 def test_no_table_of_shares_leaves_more_than_a_fifth_to_its_last_row(number: str) -> None:
     results = concluded(number).results
     for table in (*where_section(results).tables, *shares_section(results).tables):
