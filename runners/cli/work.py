@@ -263,7 +263,7 @@ def compare_files(
 
 def compared_text(compared: Sequence[Comparison]) -> str:
     """Return the text to print for comparisons of runs or of outputs."""
-    return "\n".join("\n  ".join([f"{heading(one)}:", *lines(one)]) for one in compared)
+    return "\n".join("\n  ".join([f"{heading(comparison)}:", *lines(comparison)]) for comparison in compared)
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:

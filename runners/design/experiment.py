@@ -100,7 +100,10 @@ def validate(parameters: Sequence[Parameter], given: Mapping[str, object]) -> di
 
 def describe(parameters: Sequence[Parameter]) -> str:
     """Return a text with one line for each parameter: name, default, meaning, range."""
-    return "\n".join(f"  {one.name}={one.default}  {one.meaning} ({one.range_text})" for one in parameters)
+    return "\n".join(
+        f"  {parameter.name}={parameter.default}  {parameter.meaning} ({parameter.range_text})"
+        for parameter in parameters
+    )
 
 
 def listed(value: Value) -> tuple[str, ...]:

@@ -252,7 +252,9 @@ class Ladder:
         shape = replace(self.shape, duration_s=self.profiled_s or self.shape.duration_s)
         again = Trial(name, PROFILED_RATE_STEP, self.workload, rate, shape)
         recordings = profiled(again, name, self.profile)
-        return tuple(self.server.session(self._of_locks(one) if LOCK in one.profile else one) for one in recordings)
+        return tuple(
+            self.server.session(self._of_locks(trial) if LOCK in trial.profile else trial) for trial in recordings
+        )
 
     def _of_locks(self, recording: Trial) -> Trial:
         shape = replace(recording.shape, duration_s=self.lock_s or recording.shape.duration_s)

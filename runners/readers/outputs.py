@@ -71,7 +71,9 @@ def outputs_of(document: Document) -> FileOutputs:
     known = {output.report.tool or "" for output in outputs} & {WRK, WRK2}
     if len(known) == 1:  # if only one of the two is known in a document, other outputs are taken to be of it too
         (tool,) = known
-        outputs = tuple(replace(one, report=replace(one.report, tool=one.report.tool or tool)) for one in outputs)
+        outputs = tuple(
+            replace(output, report=replace(output.report, tool=output.report.tool or tool)) for output in outputs
+        )
     return FileOutputs(document.path, outputs, (*document.problems, *problems_of_tables))
 
 

@@ -20,7 +20,7 @@ def lines(conclusion: Conclusion) -> tuple[str, ...]:
     """Return at most ten lines for the author of the original report; none if the run answers no question on it."""
     numbered = list(enumerate(conclusion.answers, 1))
     answered = [one for _, one in numbered if one.answer.verdict != Verdict.INCONCLUSIVE]
-    if not any(one.question.claim for one in answered):
+    if not any(answer.question.claim for answer in answered):
         return ()
     # the main conclusion first, then what was wrong
     numbered.sort(key=lambda pair: (not pair[1].question.headline, pair[1].agrees is not False))

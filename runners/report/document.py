@@ -79,7 +79,9 @@ class Document:
         """The warnings on the machine before the run. BUSY is left out if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
-        return tuple(words.sentence(str(one["text"])) for one in unusual if not (quiet and one["code"] == BUSY))
+        return tuple(
+            words.sentence(str(warning["text"])) for warning in unusual if not (quiet and warning["code"] == BUSY)
+        )
 
     def place(self, anchor: str | None) -> str | None:
         """Return `anchor` if it belongs to a figure, flame graph or section of the report, else None."""

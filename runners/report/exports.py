@@ -26,7 +26,10 @@ def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Seq
     """Return a comparison as a Markdown comment of at most 60 lines, for a change request."""
     parts = [f"### {tables.escape(_headline(comparison, judgements))}", ""]
     if judgements:
-        rows = tuple((f"{_ICONS[one.outcome]} {one.outcome.value}", one.limit.text, reason(one)) for one in judgements)
+        rows = tuple(
+            (f"{_ICONS[judgement.outcome]} {judgement.outcome.value}", judgement.limit.text, reason(judgement))
+            for judgement in judgements
+        )
         parts += [tables.table(tables.Table("", ("outcome", "fails on", "change (95 %)"), rows)), ""]
     parts += [f"- {tables.escape(line)}" for line in lines(comparison)[:MOST_VALUES]]
     parts += ["", tables.table(comparison_table(comparison, MOST_VALUES)), ""]

@@ -197,7 +197,10 @@ def _(tail: Explained) -> str:
 
 def main_evidence(answer: Answer) -> object | None:
     """Return an answer's first decided difference in the quantity of its first piece of evidence; else that piece."""
-    first, alike = next(iter(answer.evidence), None), (one for one in answer.evidence if isinstance(one, Difference))
+    first, alike = (
+        next(iter(answer.evidence), None),
+        (piece for piece in answer.evidence if isinstance(piece, Difference)),
+    )
     of = first.row.quantity if isinstance(first, Difference) else None
     return next((piece for piece in alike if piece.row.decided and piece.row.quantity == of), first)
 
@@ -211,8 +214,10 @@ def evidence_of(answer: Answer) -> str:
 def evidence_table(answer: Answer) -> Table | None:
     """Return a table of evidence, a row per treatment or pair of values; None for at most MOST_PAIRS pairs."""
     differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
-    of_measures = (one for one in answer.evidence if isinstance(one, Measure) and one.relation == Relation.AGAINST)
-    measures = [(one, one.other) for one in of_measures if one.other is not None]
+    of_measures = (
+        piece for piece in answer.evidence if isinstance(piece, Measure) and piece.relation == Relation.AGAINST
+    )
+    measures = [(measure, measure.other) for measure in of_measures if measure.other is not None]
     compared = [(piece, row) for piece in differences for row in (piece.cpu, piece.row) if row is not None]
     pairs = len(compared) + len(measures) + sum(piece.alone is not None for piece in differences)
     if pairs <= MOST_PAIRS or len(differences) + len(measures) < len(answer.evidence):

@@ -160,7 +160,9 @@ class Cost:
 
 def costs_anything(results: Results) -> Answer | None:
     """Answer: is a treatment that gains in its primary quantity worse in any other? Inconclusive if none gains."""
-    primary = ((one, row) for one in results.comparisons for row in one.rows_of(one.primary))
+    primary = (
+        (comparison, row) for comparison in results.comparisons for row in comparison.rows_of(comparison.primary)
+    )
     gains = [(comparison, row) for comparison, row in primary if row.better]
     gained = Measure("treatments that gain", len(gains), Unit.COUNT)
     if not gains:

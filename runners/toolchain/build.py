@@ -84,7 +84,7 @@ def git_state() -> dict[str, object]:
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
         asked = ([git, "rev-parse", "HEAD"], [git, "status", "--porcelain"])
         done = (subprocess.run(args, cwd=tools.ROOT, capture_output=True, text=True, check=True) for args in asked)
-        commit, status = (one.stdout.strip() for one in done)
+        commit, status = (command.stdout.strip() for command in done)
         return {"commit": commit, "dirty": bool(status)}
     return {}
 

@@ -222,8 +222,8 @@ def writes_that_give(errors: int, requests: int, threads: int, keys: int) -> int
 def _two_draws(group: Group) -> Iterator[Seen]:
     """Yield a finding for reads whose errors are as many as if a PUT draws two numbers (key, value) and a GET one."""
     low, high = TWO_DRAW_SHARES
-    of_wrk = (one for one in group if one.tool in ("wrk", "wrk2", None) and not _WRITES.search(one.script))
-    failing = (one for one in of_wrk if low < one.report.errors / (one.report.requests or math.inf) < high)
+    of_wrk = (output for output in group if output.tool in ("wrk", "wrk2", None) and not _WRITES.search(output.script))
+    failing = (output for output in of_wrk if low < output.report.errors / (output.report.requests or math.inf) < high)
     reads = [output for output in failing if _ranges_of_script(output) != ()]
     whole = ((output, output.report.requests) for output in group if not output.report.errors)
     writers = [(output, requests / (output.threads or 1)) for output, requests in whole if requests]

@@ -69,9 +69,9 @@ def test_what_compaction_costs_follows_from_rounds_of_closed_loops(
     }
     bench.session().run(e04.compaction("published"))
     rounds = e04.LOOPS["published"].starts
-    launched = [each.subject for each in bench.machine.launched]
+    launched = [server.subject for server in bench.machine.launched]
     assert len(launched) == 3 * rounds and set(launched[:3]) == {"lsm-author", "lsm-compaction", "lsm"}
-    (asked,) = (each for each in e04.questions() if each.question.key == "compaction")
+    (asked,) = (row for row in e04.questions() if row.question.key == "compaction")
     answer = asked.answer(Results(read_run(bench.folder)))
     assert answer is not None and (answer.verdict, answer.count) == (verdict, rounds)
     by_label = {measure.label: measure.value for measure in answer.evidence if isinstance(measure, Measure)}
@@ -81,7 +81,7 @@ def test_what_compaction_costs_follows_from_rounds_of_closed_loops(
 
 
 def test_the_published_put_filled_its_memtable_ten_times() -> None:
-    (asked,) = (each for each in e04.questions() if each.question.key == "flush")
+    (asked,) = (row for row in e04.questions() if row.question.key == "flush")
     answer = asked.answer(Results(reference("04"), {f"{WARM}/put-warm": published(WARM)}))
     assert answer is not None and answer.verdict == Verdict.NO
     written, filled = (measure.value for measure in answer.evidence if isinstance(measure, Measure))

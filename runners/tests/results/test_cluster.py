@@ -67,7 +67,9 @@ def test_the_threads_of_a_pool_are_read_from_the_commands_and_the_author_has_his
     loads = [load_of(tmp_path, name, threads=threads) for name, threads in (("all-old", 13), ("all-new", 4))]
     answer = cluster.pool_threads(Results(run_of(tmp_path, loads)))
     assert answer is not None and answer.verdict == Verdict.YES
-    pairs = [(one.value, one.other.value) for one in answer.evidence if isinstance(one, Measure) and one.other]
+    pairs = [
+        (piece.value, piece.other.value) for piece in answer.evidence if isinstance(piece, Measure) and piece.other
+    ]
     assert pairs == [(13, 4), (20, 6)]
     assert cluster.pool_threads(Results(run_of(tmp_path, loads[:1]))) is None
 

@@ -29,7 +29,7 @@ def bench(tmp_path: Path) -> Bench:
 def test_each_round_has_a_fresh_start_of_each_and_the_pool_and_the_connections_are_apart(bench: Bench) -> None:
     bench.session().run(e03.closed_loops("published", 64))
     rounds = e03.LOOPS["published"].starts
-    launched = [each.subject for each in bench.machine.launched]
+    launched = [server.subject for server in bench.machine.launched]
     assert len(launched) == 4 * rounds, "for PUT and for GET"
     assert all(set(launched[at : at + 4]) == {NONE[0], POOL[0]} for at in range(0, len(launched), 4))
     assert {keys for _, keys in bench.machine.filled} == {e03.SMALL_GET.filled_keys}, "PUT begins on an empty store"
