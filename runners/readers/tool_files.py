@@ -23,7 +23,7 @@ _NOT_READ = (
 )
 _LOG = re.compile(r'^(?:#\[Histogram log format version|#\[StartTime|"StartTimestamp"|#\[BaseTime)', re.MULTILINE)
 _HGRM = re.compile(r"^\s*Value(?:\((?P<unit>ns|us|ms|s)\))?\s+Percentile\s+TotalCount\s+1/\(1-Percentile\)")
-_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(\d[\d.]*|inf|Inf)(?:inity)?)?\s*$")
+_ROW = re.compile(r"^\s*(\d{1,15}(?:\.\d+)?)\s+(\d(?:\.\d+)?)\s+(\d{1,18})(?:\s+(?:(\d[\d.]*)|[iI]nf(?:inity)?))?\s*$")
 
 
 def read_tool_file(document: Document) -> tuple[ConsoleReport, ...] | Problem | None:

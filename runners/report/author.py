@@ -72,7 +72,7 @@ def _word(answered: Answered) -> str:
 
 def _advice(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
     for changes in Changes:
-        own = (answered for _, answered in numbered if answered.question.changes == changes)
-        advice = dict.fromkeys(one.question.means for one in own if one.answer.verdict != Verdict.INCONCLUSIVE)
+        decided = (row for _, row in numbered if row.answer.verdict != Verdict.INCONCLUSIVE)
+        advice = dict.fromkeys(row.question.means for row in decided if row.question.changes == changes)
         if advice:
             yield f"Change in the {changes.value}: {' '.join(list(advice)[:MOST_ADVICE])}"

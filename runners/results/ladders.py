@@ -77,8 +77,8 @@ class Ladder:
     @property
     def outcomes(self) -> tuple[list[float], list[float]]:
         """(Rates where the objective was met and never missed; rates where a step missed it), both sorted."""
-        outcomes = (StepOutcome.MET, StepOutcome.MISSED)
-        met, missed = ({point.rps for point in self.points if point.outcome == one} for one in outcomes)
+        ends = (StepOutcome.MET, StepOutcome.MISSED)
+        met, missed = ({point.rps for point in self.points if point.outcome == outcome} for outcome in ends)
         return sorted(met - missed), sorted(missed)
 
     @property

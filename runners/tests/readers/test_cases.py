@@ -239,3 +239,12 @@ def test_gatlings_binary_log_is_named(tmp_path: Path) -> None:
     path = tmp_path / "simulation.log"
     path.write_bytes(io.BytesIO(b"\0\1\2\3").getvalue())
     assert find_outputs(path).problems[0].text == "Gatling's binary log: not read; give js/stats.json"
+
+
+@pytest.mark.parametrize(("last", "samples"), [("inf", 400), ("Infinity", 400), ("12inity", 200)])
+def test_only_an_infinite_inverse_share_ends_a_percentile_file(last: str, samples: int, tmp_path: Path) -> None:
+    rows = f"       0.099     0.500000   200   2.00\n       1.250     1.000000   400   {last}\n"
+    file = tmp_path / "a.hgrm"
+    file.write_text(f"       Value   Percentile   TotalCount 1/(1-Percentile)\n\n{rows}", encoding="utf-8")
+    (output,) = find_outputs(file).outputs
+    assert output.report.requests == samples
