@@ -36,6 +36,7 @@ JUST_BELOW, JUST_ABOVE = 0.9, 1.1
 BELOW_CLOSED, LOWER = 0.95, 0.8
 #: After a step that missed the objective by more than the factor FAR, the next one has MUCH_LOWER times that rate.
 FAR, MUCH_LOWER = 3.0, 0.5
+WIDEST_LOCATED = 0.5  # an interval wider than this share of its lower end is quoted without a rate in it
 NARROW = 0.03  # a knee between two longer steps this close is not searched any further
 
 
@@ -103,6 +104,11 @@ class Knee:
     def width(self) -> float:
         """The width of the interval as a share of the interval's lower end."""
         return self.high_rps / self.low_rps - 1
+
+    @property
+    def located(self) -> bool:
+        """Whether the interval is narrow enough that reports quote a rate in it."""
+        return self.kind == Kind.FOUND and self.width <= WIDEST_LOCATED
 
 
 @dataclass(frozen=True)  # without slots, for the cached properties
@@ -378,8 +384,10 @@ def rounded_rate(rps: float) -> str:
 
 
 def rate_interval(knee: Knee) -> str:
-    """Return a knee with its interval as text, 21 400/s (20 900-21 900), or its known bound: above 20 900/s."""
+    """Return a knee with its interval as text, 21 400/s (20 900-21 900), a wide interval alone, or its known bound."""
     if knee.from_below or knee.from_above:
         return f"{'above' if knee.from_below else 'at most'} {rounded_rate(knee.quoted_rps)}"
     low, high = (float(f"{rps:.3g}") for rps in (knee.low_rps, knee.high_rps))
+    if not knee.located:
+        return f"between {words.count(low)} and {words.rate(high)}"
     return f"{rounded_rate(knee.rps)} ({words.count(low)}{words.DASH}{words.count(high)})"

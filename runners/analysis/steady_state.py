@@ -39,7 +39,7 @@ class Steadiness:
 
     steady: bool | None  # None: too few seconds
     seconds: int  # how many whole seconds it has
-    drift: float | None  # relative change of the median over the step, by a robust (Theil-Sen) line
+    spread: float | None  # (90th - 10th percentile of the seconds' median latencies) / the median of these medians
     changing: tuple[str, ...] = ()  # signals that were not steady
 
 
@@ -58,7 +58,8 @@ def steadiness(step: Step) -> Steadiness:
     if not changing and len(rest) >= FEWEST_SECONDS and abs(_drift(rest)) > DRIFT:
         p_value = float(kendalltau(np.arange(len(rest)), rest).pvalue)
         changing = [MEDIAN] if p_value < LEVEL else []  # NaN, of a constant series, is no trend
-    return Steadiness(not changing, count, _drift(medians), tuple(changing))
+    low, median, high = np.percentile(medians, (10, 50, 90))
+    return Steadiness(not changing, count, float((high - low) / median), tuple(changing))
 
 
 def _signals(step: Step, times: Floats, medians: Floats, rate: Floats) -> dict[str, tuple[Floats, float]]:

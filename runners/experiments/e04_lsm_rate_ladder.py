@@ -156,10 +156,10 @@ def questions() -> tuple[Asked, ...]:
         "parsing": profiles.takes_most((PUT_WARM.name,), AUTHORS.name, profiles.PARSING_BYTES),
         "flush": tails.stays_in_memory(PUT_WARM.name, LARGE_BYTES, 128 * MIB),
         "compaction": more_than(
-            "PUT rate without compaction, as a multiple of that with it:", authors, compacting,
+            "PUT rate with compaction, as a multiple of that without:", compacting, authors,
             (cpu_us, "CPU per PUT with compaction, as a multiple of that without:", compacting, authors),
-            (achieved_rps, "rate of the lab's store (log and Bloom filter too), as a multiple:", labs, authors),
-            (cpu_us, "and its CPU per PUT:", labs, authors),
+            (achieved_rps, "PUT rate with log and Bloom filter too (the lab's store), as a multiple:", labs, authors),
+            (cpu_us, "CPU per PUT of that store, as a multiple:", labs, authors), lower=True,
         ),
         "cold": published.leaves_out_a_cold_start("put-cold"),
         "45k": published.taken_at_another_rate,

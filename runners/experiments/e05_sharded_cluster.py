@@ -8,7 +8,7 @@ from runners.design.experiment import LADDER, Experiment, Parameter, Value, list
 from runners.design.ladder import Ladder, WarmServer
 from runners.design.load import PUBLISHED, SCRIPTS, SIZES, Shape, Workload, random_gets
 from runners.design.objective import CPU, THROUGHPUT
-from runners.design.session import EVENTS, KillNode
+from runners.design.session import EVENTS, LOCK, KillNode
 from runners.design.setting import Setting
 from runners.design.two_generators import by_two_generators
 from runners.experiments.question_table import answered_by
@@ -37,6 +37,8 @@ OUTAGES = {
 }  # fmt: skip
 #: By size: seconds of the server's warm-up before an outage, of the load's warm-up, and of the load.
 OUTAGE_S = {"smoke": (1.0, 0.3, 6.0), "quick": (2.0, 0.5, 6.0), PUBLISHED: (5.0, 1.0, 60.0), "full": (10.0, 2.0, 60.0)}
+#: Questions on shares that are alike in PUT and GET, each with the event of the profiles that answer it.
+ALIKE = {"alike-allocations": "alloc", "alike-locks": LOCK}
 DIES_AT, RETURNS_AT = 0.25, 0.5  # shares of the load, when the node is killed and started again
 
 
@@ -89,7 +91,7 @@ def one_node(single: Setting, before: Setting, after: Setting, size: str, connec
 def before_and_after(workload: Workload, before: Setting, after: Setting, asked: Mapping[str, Value]) -> Blocks:
     """Return two blocks: the knee of `after` with rates around it, one of them profiled; `before` at the same rates."""
     profile, published = listed(asked["profile"]), with_rates(workload.published_rates)
-    plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", "alike"))
+    plan = plan_for(asked, LADDERS, published=published, profile=profile, questions=("medians", *ALIKE))
     size = SIZES[str(asked["size"])]
     around = plan.block(
         workload.name, f"{workload.label} after the changes: the knee, and rates around it",
@@ -168,7 +170,7 @@ def questions() -> tuple[Asked, ...]:
         ),
         "passed-on": passing.price_of_passing({"passed-on-put": "PUT", "passed-on-get": "GET"}),
         "put-get": passing.passing_weighs_more("passed-on-put", "passed-on-get"),
-        "alike": passing.alike("put", "get"),
+        **{name: passing.alike(event, "put", "get") for name, event in ALIKE.items()},
         "spread": passing.spreads,
         "waits": passing.waits_for_the_lock,
         "medians": published.medians_stay(columns("report-5", "put-ladder"), "put"),

@@ -117,16 +117,20 @@ def questions() -> tuple[Asked, ...]:
     def raised(by: str) -> Answering:
         return either(*(comparisons.differs((of,), f"{of}-{by}", THROUGHPUT) for of in ("reads", "compaction")))
 
+    def saves_cpu(block: str) -> Answering:
+        direct, lower = f"{block}-direct", (Direction.LOWER,)
+        return with_more(*(comparisons.differs((block,), direct, of, lower) for of in (CPU, "allocated_bytes")))
+
     return answered_by("07", {
         "size-tiered": raised("size-tiered"),
         "leveled": raised("leveled"),
         "bloom": with_more(raised("bloom"), raised("bloom-128m")),
-        "keys": comparisons.differs(("keys",), "keys-direct", CPU, (Direction.LOWER,)),
-        "flush": comparisons.differs(("flush",), "flush-128m", THROUGHPUT),
+        "keys": saves_cpu("keys"),
+        "flush": with_more(*(comparisons.differs(("flush",), f"flush-{size}", THROUGHPUT) for size in ("128m", "16m"))),
         "cache": comparisons.differs(("cache",), "cache-32m", THROUGHPUT),
         "wal-buffered": comparisons.differs(("wal",), "wal-buffered", THROUGHPUT, free),
         "wal-sync": comparisons.differs(("wal",), "wal-sync", THROUGHPUT, free),
-        "response": comparisons.differs(("response",), "response-direct", CPU, (Direction.LOWER,)),
+        "response": saves_cpu("response"),
         "shared": faults.shared_response,
         "costs": comparisons.costs_anything,
     }, source="report 4")  # fmt: skip

@@ -67,7 +67,9 @@ def _claims(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:
 
 
 def _word(answered: Answered) -> str:
-    return "Not decided here" if answered.agrees is None else "Right" if answered.agrees else "Wrong"
+    if answered.agrees is None:
+        return "Not decided here"
+    return "Right" if answered.agrees else "Not reproduced here" if answered.question.observed else "Wrong"
 
 
 def _advice(numbered: Sequence[tuple[int, Answered]]) -> Iterator[str]:

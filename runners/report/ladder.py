@@ -80,7 +80,7 @@ def title(ladder: Ladder) -> str:
         return f"{ladder.title}: no knee up to {tables.rate(knee.low_rps)}"
     if not knee.known:
         return f"{ladder.title}: no knee known, {sides_of(knee)}"
-    at = "knee at" if knee.kind == Kind.FOUND else "knee"
+    at = "knee at" if knee.located else "knee"
     return f"{ladder.title}: {at} {rate_interval(knee)}, {support_words(ladder, knee)}"
 
 
@@ -312,16 +312,20 @@ def against_published(ladder: Ladder) -> Table | None:
         return None
     knee, base_rps, base = ladder.knee, ladder.base.rps, ladder.base.what
     if knee is not None and knee.known:
-        base_rps, base = knee.quoted_rps, "knee"
+        base_rps, base = knee.quoted_rps, KNEE
     elif base == KNEE and (ladder.base_knee is None or ladder.base_knee.kind != Kind.FOUND):
         base = f"{'estimate' if ladder.base.knee is not None else 'bound'} of the knee"
+    ends_rps = [base_rps]
+    if knee is not None and knee.kind == Kind.FOUND and not knee.located:
+        ends_rps = [knee.high_rps, knee.low_rps]
     offered, not_offered = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for name, output in of_setting(ladder):
         rate_rps = output.offered_rps
         if not rate_rps:
             continue
         own = next((step for step in ladder.rate_steps if abs(facts.offered_rps(step) / rate_rps - 1) < 0.001), None)
-        cells = (name, *_there(rate_rps, output), f"{rate_rps / base_rps:.2f}", *_here(ladder, own))
+        times = words.DASH.join(f"{rate_rps / end_rps:.2f}" for end_rps in ends_rps)
+        cells = (name, *_there(rate_rps, output), times, *_here(ladder, own))
         (not_offered if own is None else offered).append(cells)
     if not offered and not not_offered:
         return None

@@ -81,7 +81,8 @@ def terms(results: Results) -> Iterator[str]:
         yield (
             "Server CPU: the CPU time of all threads of a server. Handling CPU: that of the threads that read, handle "
             "and write requests, without compilers, collectors, flushes and compaction, while several servers are up. "
-            "Do not compare the two."
+            "Do not compare the two. CPU time per request falls as the rate rises, for one wake-up then serves several "
+            "requests: compare it at one rate."
         )
     if any(row.at_least for row in rows):
         yield (

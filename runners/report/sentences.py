@@ -184,7 +184,7 @@ def _(rate: PublishedRate) -> str:
     name, wanted = rate.workload.upper(), words.rate(rate.published_rps)
     if rate.knee is None:
         reached = words.rate(rate.closed_loop_rps)
-        return f"{name} reaches {reached} in closed loop here, {wanted} were published"
+        return f"{name} reaches {reached} in closed loop here, and {wanted} is the highest published rate that was kept"
     return f"{name} knee here {knee_words(rate.knee)} against published {wanted}"
 
 

@@ -167,6 +167,7 @@ class Question(Struct, frozen=True):
     means: str = ""  # what the answer means to somebody who runs such a server
     overturned_by: str = ""  # what would change the answer
     claimed: Verdict | None = None  # the verdict that `claim` states
+    observed: bool = False  # `claim` is what the author measured, which another verdict here does not refute
     changes: Changes | None = None  # what `means` advises to change
     headline: bool = False  # README.md shows this question, and "If this were your report" begins with it
 

@@ -173,8 +173,9 @@ def _one_second(step: Step) -> Judged:
 
 def _steady(step: Step) -> Judged:
     seen = steadiness(step)
-    label = f"{label_of(step)}: {words.listed(seen.changing) or 'median'} changing, the median from begin to end by"
-    return seen.steady, None if seen.drift is None else Measure(label, seen.drift, Unit.CHANGE)
+    changing = words.listed(seen.changing) or "median"
+    label = f"{label_of(step)}: {changing} changing, the medians of its seconds (10th to 90th percentile) apart by"
+    return seen.steady, None if seen.spread is None else Measure(label, seen.spread, Unit.SHARE)
 
 
 def _warm(step: Step) -> Judged:

@@ -266,29 +266,25 @@ ALIKE = 0.1
 
 
 @answering
-def alike(results: Results, *workloads: str) -> Answer | None:
-    """Answer: do HTTP clients take similar shares of allocations and lock waits in two `workloads`? None if unknown.
+def alike(results: Results, event: str, *workloads: str) -> Answer | None:
+    """Answer: do HTTP clients take similar shares of a profile `event` in two `workloads`? None if not profiled.
 
     Yes if the shares differ by less than ALIKE, no if they differ by more.
     """
-    evidence, verdicts, steps = list[Measure](), list[Verdict](), list[Step]()
-    for event in (profiles.ALLOC, LOCK):
-        if seen := _of_clients(results, event, workloads):
-            apart = difference(seen[0][1], seen[1][1])
-            within = max(apart.high, -apart.low) < ALIKE
-            beyond = apart.low > ALIKE or apart.high < -ALIKE
-            verdicts.append(Verdict.YES if within else Verdict.NO if beyond else Verdict.INCONCLUSIVE)
-            label = f"of the {profiles.EVENT_NAMES[event]}, passing a {{}} on takes"
-            evidence += [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in seen]
-            if not within:
-                low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
-                points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
-                label = f"difference in percentage points (alike: below {100 * ALIKE:.0f})"
-                evidence.append(Measure.of(label, points, Unit.COUNT))
-            steps += [step for step, _ in seen]
-    if not verdicts:
+    shares = _of_clients(results, event, workloads)
+    if not shares:
         return None
-    return Answer.by(steps, Basis.PROFILES, Verdict.of_all(verdicts), *evidence, needed=Needed.SAMPLES)
+    apart = difference(shares[0][1], shares[1][1])
+    verdict = Verdict.YES if max(apart.high, -apart.low) < ALIKE else Verdict.INCONCLUSIVE
+    if apart.low > ALIKE or apart.high < -ALIKE:
+        verdict = Verdict.NO
+    label = f"of the {profiles.EVENT_NAMES[event]}, passing a {{}} on takes"
+    evidence = [Measure.of(label.format(step.workload.upper()), part, Unit.SHARE) for step, part in shares]
+    low, high = (apart.low, apart.high) if apart.value >= 0 else (-apart.high, -apart.low)
+    points = Bounded(100 * abs(apart.value), 100 * low, 100 * high)
+    evidence.append(Measure.of(f"difference in percentage points (alike: below {100 * ALIKE:.0f})", points, Unit.COUNT))
+    steps = [step for step, _ in shares]
+    return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES)
 
 
 def pool_threads(results: Results) -> Answer | None:
@@ -309,9 +305,10 @@ def waits_for_the_lock(results: Results) -> Answer | None:
     before = next((waits for waits in profiled if waits.step.subject == OLD), None)
     if before is None:
         return None
-    label, seconds = "of the time waited for locks, the client's takes", "waited for it per second in {}"
+    label, seconds = "of the time waited for locks, the client's takes", "waited for it per second of load on {}"
     measures = [Measure.of(label, before.share or Bounded(0.0), Unit.SHARE)]
-    measures += (Measure(seconds.format(own.step.subject), own.client_s, Unit.TIME_S) for own in profiled)
+    named = ((seconds.format(facts.engine_name(own.step.subject)), own.client_s) for own in profiled)
+    measures += (Measure(text, client_s, Unit.TIME_S) for text, client_s in named)
     verdict = Verdict.YES if before.client_s > 0 else Verdict.NO
     least_kept = min(facts.achieved_share(waits.step) for waits in profiled)
     if least_kept < facts.LEAST_ACHIEVED:

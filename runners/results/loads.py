@@ -84,9 +84,9 @@ def times(
 
 @answering
 def more_than(
-    results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[Value, str, Loop, Loop]
+    results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[Value, str, Loop, Loop], lower: bool = False
 ) -> Answer | None:
-    """Answer: is the rate of `loop` higher than that of `against`? None without a common round.
+    """Answer: is the rate of `loop` higher (or `lower`) than that of `against`? None without a common round.
 
     `label` names this ratio in the answer. `parts` are more ratios to show: (value, label, loop, loop to divide by).
     """
@@ -98,5 +98,5 @@ def more_than(
     ratios = [(label, ratio), *((text, part[0]) for text, part in others if part is not None)]
     measures, rounds = tuple(Measure.of(text, part, Unit.TIMES) for text, part in ratios), len(steps) // 2
     named, wanted = tuple(dict.fromkeys(step.name for step in steps)), max(2 * rounds, FEWEST_STARTS)
-    verdict = Verdict.of(ratio.low - 1, ratio.high - 1)
+    verdict = Verdict.of(1 - ratio.high, 1 - ratio.low) if lower else Verdict.of(ratio.low - 1, ratio.high - 1)
     return Answer(verdict, measures, Basis.ROUNDS, rounds, Needed.ROUNDS, wanted, named)

@@ -201,5 +201,5 @@ def polling_halves(results: Results) -> Answer | None:
     if not below_half:
         return None
     verdict = Verdict.of(min(part.low for part in below_half), max(part.high for part in below_half))
-    figure = f"byrate-{steps[-1].workload}-{facts.CPU}"
+    figure = f"byrate-{steps[0].workload}-{facts.CPU}"
     return Answer.by(steps, Basis.PROFILES, verdict, *evidence, needed=Needed.SAMPLES, figure=figure)

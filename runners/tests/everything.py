@@ -53,7 +53,7 @@ LONG_MODULE_S = 6 * 3600
 #: Of LuaJIT's C, whose interpreter is an assembler's; cargo knows no profile of its build.
 QUICK_LUAJIT = "-O0"
 #: What computes leaves the processor to who waits for a response within seconds.
-NICE = 19
+NICE = 10
 #: A line on how far the parts are is printed this often, and so much of what each said last.
 PROGRESS_S, PROGRESS_WIDTH = 30.0, 60
 #: A part that takes longer is ended, and the stacks of its JVMs are in its output.
@@ -237,10 +237,10 @@ def python(part: Part) -> None:
 
 
 def end_to_end(part: Part) -> None:
-    """Test the lab with real servers under load; two at a time where none asserts a time."""
+    """Test the lab with real servers under load; several at a time where none asserts a time, for they mostly wait."""
     # the lab starts its servers as users want them measured; these end before most of that pays off
     env = dict(os.environ) if LONG else {"JAVA_TOOL_OPTIONS": QUICK_START, **os.environ}
-    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "2", "--dist", "loadfile"))], env=env)
+    _pytest(part, ["-m", "e2e", *(() if LONG else ("-n", "3", "--dist", "loadfile"))], env=env)
 
 
 def _pytest(part: Part, options: Sequence[str], before: Sequence[str] = (), env: dict[str, str] | None = None) -> None:
