@@ -29,7 +29,7 @@ from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
 RULES_FOLDER = f"{DOCS}/rules"
-#: Files that pages load: a script that the theme would else fetch from the network; aids for keyboard, screen reader.
+#: Files that pages load: a script that the theme else fetches from the network; help for keyboards and screen readers.
 ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
@@ -79,7 +79,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return the Markdown `text` of the page at path `page`, with links to files outside `known` made plain text."""
+    """Return Markdown `text` of the page at path `page`. Links to files with paths not in `known` become plain text."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()

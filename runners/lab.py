@@ -187,7 +187,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return manifest fields: the machine, the tools' versions, the git state, warnings on a disturbed machine."""
+    """Return a manifest's fields on the machine, the tools' versions, the git state, and what may disturb the run."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -220,7 +220,7 @@ class Past:
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
         """Return a `Past`, which gives access to all runs recorded below `roots`. Raises LabError for a bad parameter.
 
-        `roots` (folders, separated by commas) and other parameters are keywords, or come from `names` (`globals()`).
+        `roots` (folders, separated by commas) and other parameters are keywords, or in `names` as for `Lab.begin`.
         """
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)

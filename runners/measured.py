@@ -42,7 +42,7 @@ class Measured:
     steps: tuple[Step, ...]  # all trials of the block, as read from disk; `step.frames` has their raw data
 
     def __add__(self, other: "Measured") -> "Measured":
-        """Return one Measured with the data of both blocks, which must belong to the same run."""
+        """Return one `Measured` with the data of this block and of `other`, a block of the same run."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
@@ -96,7 +96,7 @@ class Measured:
 
     @property
     def requests(self) -> pd.DataFrame:
-        """A row per request of interleaved trials, in which one `load` goes to several servers; no rows without these.
+        """The requests of interleaved trials, in which one `load` goes to several servers; empty without such trials.
 
         `t_s` is the intended start, `target` is the server, and `predecessor` is the server of the request before.
         `response_us` and `service_us` are as in `percentiles`, but `service_us` is NaN for valid trials in an archive.
@@ -202,7 +202,7 @@ class Plot:
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of this block's loads, of block `with_`'s loads, and on a do-nothing server."""
+        """Draw latency by percentile of the loads in this block and in block `with_`, and of a do-nothing server."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)

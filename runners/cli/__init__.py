@@ -44,7 +44,7 @@ class Command(click.Command):
 
 
 class Panels(click.Group):
-    """A group of commands whose help lists the commands under the headings in PANELS, each with a whole sentence."""
+    """A click group whose help lists its commands under the headings in PANELS, with a whole sentence for each."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.commands))
@@ -102,7 +102,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
-    """Return a context whose body, if `apart`, prints to standard error; so standard output has only the result."""
+    """Return a context manager. If `apart`, what its body prints goes to standard error, not to standard output."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 

@@ -177,7 +177,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print `judgements` as text and, for `--json`, `document` with `judgements` in it; exit with their code."""
+        """Print `judgements`; for `--json` also `document` with `judgements` added. Exit with the code they decide."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

@@ -28,7 +28,7 @@ class _Run(click.Path):
 
 
 class _Opened(_Run):
-    """An argument's type: the folder or id of a run. A command gets the run's `RunFolder`, opened before imports."""
+    """An argument's type: the folder or id of a run. The command gets the `RunFolder`; a wrong id is an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from runners.storage.run_folder import RunFolder
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
 
 
 class _Target(click.Path):
-    """An argument's type: the path of a server's description, or a running server's URL, for which one is written."""
+    """An argument's type: a server's description, or a running server's URL, for which a description is written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not is_url(value):

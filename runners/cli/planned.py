@@ -40,7 +40,7 @@ def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the plan of a search for a knee, the highest rate that meets the objective. It raises errors as `load`."""
+    """Return the checked plan of a search for a knee (highest rate that meets an objective). Raises as `load` does."""
     parameters = _resumed(KNEE.number, given, resume)
     if "setting" not in parameters:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
@@ -50,7 +50,7 @@ def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the plan of a comparison of two servers or settings. It raises the same errors as `load`."""
+    """Return the checked plan of a comparison of two servers or settings. Raises as `load` does."""
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number

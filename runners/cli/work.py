@@ -137,7 +137,7 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def searches(run: Run) -> list[Ladder]:
-    """Return a run's searches for a knee. Each is a ladder: loads at several rates, of one server."""
+    """Return a run's searches for a knee (highest rate that meets an objective) as ladders: loads at several rates."""
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
@@ -214,7 +214,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the conditions in which runs differ, the setting apart. Raises PlanError if one is not in `despite`."""
+    """Return the conditions, besides the setting, in which runs differ. Raises PlanError if one is not in `despite`."""
     fields = differing(left, right)
     allowed = tuple(f"{name}." for name in despite)
     if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:

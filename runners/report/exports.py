@@ -19,7 +19,7 @@ from runners.results.limits import Judgement
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 MOST_WARNINGS = 4
-MOST_VALUES = 12  # changes of a comment, and rows of its table
+MOST_VALUES = 12  # the most changes in a comment, and the most rows of its table
 
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:

@@ -14,7 +14,7 @@ LINE_IN, ROW_IN = 0.17, 0.2  # heights of a further line of the heading, and of 
 ABOVE = 0.44  # the distance from the middle of a row to its label, as a share of the row's height
 SHRUNK = 0.8  # the factor of a panel's height if it stood next to another
 MOST_TICKS = 4
-LETTERS, LABEL_CHARACTERS = 8.0, 36  # font size (points) and longest line of a row's label that leaves the value room
+LETTERS, LABEL_CHARACTERS = 8.0, 36  # of a row's label: font size in points, and most letters per line
 
 
 @styled
@@ -56,7 +56,7 @@ def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
 
 
 def _labels_above_rows(axes: Axes) -> float:
-    """Put labels and values of rows above the rows; return by how many inches the figure must grow (0: no rows)."""
+    """Put labels and values of rows above the rows; return the inches that are needed for them (0 without rows)."""
     if axes.yaxis.get_gid() != ROWS:
         return 0.0
     places, labels = axes.get_yticks(), axes.get_yticklabels()

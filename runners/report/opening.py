@@ -24,7 +24,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield a sentence on verdicts and machine, then the main answers; if there are no verdicts, ladders' results."""
+    """Yield a sentence on verdicts and machine, then the main answers; if there are no verdicts, results of ladders."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]

@@ -48,7 +48,7 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return (SVG for a wide page, SVG for a narrow page) by figure's anchor. Gives `figures` the narrow layout.
+    """Return (SVG for a wide page, SVG for a narrow page) by anchor, and leave `figures` in the narrow layout.
 
     `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
