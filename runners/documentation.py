@@ -29,7 +29,7 @@ from runners.toolchain.tools import ROOT
 
 DOCS = "runners/docs"
 RULES_FOLDER = f"{DOCS}/rules"
-#: Files that pages load: a worker that the theme would fetch from the network, and help for keyboards, screen readers.
+#: Files that pages load: a script that the theme else fetches from the network; help for keyboards and screen readers.
 ASSETS = ("iframe-worker.js", "accessibility.js", "accessibility.css")
 LINK = re.compile(r"(!?)\[([^\]\n]*)\]\(([^)\s]+)\)")
 
@@ -47,7 +47,7 @@ def navigation(entries: Iterable[Any]) -> Iterator[Any]:
 
 
 def paths(entries: Iterable[Any]) -> Iterator[str]:
-    """Yield the paths of all pages, section by section. `entries` is what `navigation` yields."""
+    """Yield the paths of all pages in `entries`, which are the entries that `navigation` yields."""
     for entry in entries:
         if isinstance(entry, dict):
             yield from (path for part in entry.values() for path in paths(part))
@@ -79,7 +79,7 @@ def pages() -> dict[str, str]:
 
 
 def relinked(text: str, page: str, known: Iterable[str]) -> str:
-    """Return the Markdown `text` of the page at `page`. Links to paths that are not in `known` become plain text."""
+    """Return Markdown `text` of the page at path `page`. Links to files with paths not in `known` become plain text."""
 
     def in_site(link: re.Match[str]) -> str:
         picture, words, target = link.groups()

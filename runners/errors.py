@@ -81,7 +81,7 @@ class ReadError(Exception):
 def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = False) -> str:
     """Return a file's text. Raises ReadError, with the advice `remedy`, if the file can't be read.
 
-    If `strict`, invalid UTF-8 is such an error too. Else its bytes are replaced.
+    Invalid UTF-8 also raises ReadError if `strict`; else its bytes become U+FFFD.
     """
     try:
         return path.read_text(encoding="utf-8", errors="strict" if strict else "replace")
@@ -90,7 +90,7 @@ def text_of(path: Path, remedy: str = "run the step again", *, strict: bool = Fa
 
 
 def why(error: Exception) -> str:
-    """Return an error's cause in words. For a file error it leaves out the path, which means nothing in a report."""
+    """Return an error's cause in words. A file error's words leave out the path, which means nothing in a report."""
     if isinstance(error, FileNotFoundError):
         return "it is not there"
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)

@@ -35,7 +35,7 @@ from runners.trial import machine
 
 
 class Appraisal:
-    """A callable that returns a job's content address and planned seconds. It examines machine and tools only once."""
+    """A callable that returns (content address, planned seconds) of a job. It examines machine and tools only once."""
 
     def __init__(self) -> None:
         self._machine = machine_class(machine.facts())
@@ -80,7 +80,7 @@ class LocalRunner:
         self._prepared: dict[tuple[str, bool], tuple[Workshop, dict[str, Any]]] = {}
 
     def run(self, job: Job, folder: Path) -> JobOutcome:
-        """Measure a job into `folder`, or resume an attempt in it. An OSError or LabError makes the status `failed`."""
+        """Measure a job into `folder`, or resume an attempt there; the status is `failed` after OSError or LabError."""
         begun_s = time.monotonic()
         try:
             return self._measured(job, folder, begun_s)
@@ -125,7 +125,7 @@ class LocalRunner:
         return outcome
 
     def _opened(self, job: Job, folder: Path, anew: bool = False) -> tuple[RunFolder, bool]:
-        """Return a job's run folder, and whether it holds an attempt to resume. `anew` removes that attempt."""
+        """Return a job's run folder, and whether it holds an attempt to resume. If `anew`, an attempt is removed."""
         if not anew:
             with contextlib.suppress(StoreError):
                 run = RunFolder.open(folder)
@@ -166,7 +166,7 @@ def _printing_into(run: RunFolder) -> Iterator[None]:
 def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[str, Any]:
     """Return the fields of JobOutcome that describe a run's trials.
 
-    `kept` has the trials of an earlier attempt, as (name, start in Unix us). The field `loaded_s` omits their time.
+    `kept` has the trials of an earlier attempt, as (name, start in Unix us); `loaded_s` omits the time of these trials.
     """
     records = [read_record(step) for step in run.steps()]
     own = (record for record in records if (record.name, record.started_unix_us) not in kept)
@@ -180,7 +180,7 @@ def _outcome_fields(run: RunFolder, kept: Collection[tuple[str, int]]) -> dict[s
 
 
 def main(home: Path) -> None:
-    """Measure the job in `home`/JOB_FILE for a lab on another host, and write its outcome to `home`/OUTCOME_FILE."""
+    """Measure the job in `home`/JOB_FILE for a lab on another host; write the job's outcome to `home`/OUTCOME_FILE."""
     job = msgspec.json.decode((home / JOB_FILE).read_bytes(), type=Job)
     outcome = LocalRunner(sink(notebook=False), print).run(job, home / job.folder)
     partial = home / f"{OUTCOME_FILE}.partial"

@@ -43,7 +43,7 @@ __all__ = ["Lab", "Past", "report"]
 
 
 class Lab:
-    """One run of an experiment: its plan, its run folder, and the server that runs now."""
+    """One run of an experiment: the experiment's plan, the run's folder, and the server that is up at the moment."""
 
     _current: Lab | None = None
 
@@ -59,8 +59,8 @@ class Lab:
     ) -> None:
         """Begin a run as `begin` does, with parameters from `parameters` alone.
 
-        A campaign gives its own run folder, built tools (`shop`), progress display (`shown_in`), and in `about` the
-        fields that `circumstances` returns.
+        A campaign also gives the run's `folder`, built tools (`shop`), a progress display (`shown_in`), and in `about`
+        the fields that `circumstances` returns.
         """
         plan = self.experiment = plan_of(number)
         checked = self.parameters = plan.checked(parameters)
@@ -103,11 +103,11 @@ class Lab:
         targets: Sequence[Path | str] = (),
         **parameters: object,
     ) -> Lab:
-        """Check parameters, build missing tools, create a run folder and measure the sentinel, a small fixed load.
+        """Begin a run: check parameters, build missing tools, create a folder, and measure the sentinel, a small load.
 
         `number` names the experiment. Its parameters are keyword arguments, or taken from `names` (in a notebook
-        `globals()`). `targets` are description files of servers to load in place of the lab's stores. `resume` is the
-        folder of an interrupted run to resume. Raises LabError on failure.
+        `globals()`). `targets` are description files of servers to load in place of the lab's own servers. `resume` is
+        the folder of an interrupted run to resume. Raises LabError on failure.
         """
         if targets:
             parameters["target"] = ",".join(map(str, targets))
@@ -126,7 +126,7 @@ class Lab:
         print(sentinel.sentence)
 
     def plan(self) -> Table:
-        """Return a table of the experiment's blocks: names, titles, planned minutes, and the keys of the questions."""
+        """Return a table with a row per block: name, title, planned minutes, keys of the questions that it answers."""
         rows = tuple(
             (block.name, block.title, f"{block.planned_s / 60:.1f}", words.listed(block.questions))
             for block in self.blocks.values()
@@ -136,7 +136,7 @@ class Lab:
     def run(self, name: str) -> Measured:
         """Measure the block called `name`, or all blocks that match a pattern such as `put-*`; return their data.
 
-        Raises PlanError for a name of no block.
+        Raises PlanError if `name` is neither a block's name nor a pattern.
         """
         blocks = [block for block in self.blocks.values() if fnmatchcase(block.name, name)]
         if not blocks and not set(name) & set("*?["):
@@ -160,7 +160,7 @@ class Lab:
         return Measured(name, Run(self.folder, self.folder.manifest(), tuple(known_steps.values())), tuple(steps))
 
     def conclude(self) -> Concluded:
-        """Stop the server, write report.html and report.md, and return the answers with the path of report.html."""
+        """Stop the server, write report.html and report.md; return the answers to the questions and the HTML's path."""
         self._servers.stop()
         with self._progress.part("write the report", REPORT_S):
             self.folder.finish("complete")
@@ -187,7 +187,7 @@ class Lab:
 
 
 def circumstances(shop: Workshop) -> dict[str, Any]:
-    """Return the fields of a run's manifest on the machine, the tools' versions, the state of git, and warnings."""
+    """Return a manifest's fields on the machine, the tools' versions, the git state, and what may disturb the run."""
     facts = machine.facts()
     return {"machine": facts, "tools": shop.versions(), "git": git_state(), "warnings": machine.noise(facts)}
 
@@ -211,16 +211,16 @@ def _parameters_in(names: Mapping[str, object], plan: Experiment) -> dict[str, o
 
 
 class Past:
-    """The history of all runs below some folders. The history is copied to a new run folder, which gets a report."""
+    """The recorded results of all runs below given folders, copied to a new run folder, which gets a report."""
 
     def __init__(self, history: History, folder: RunFolder, metrics: tuple[str, ...]) -> None:
         self._history, self.folder, self._metrics = history, folder, metrics
 
     @classmethod
     def begin(cls, names: Mapping[str, object] | None = None, **parameters: object) -> Past:
-        """Return the Past of all runs below the folders in `roots`. Raises LabError for a bad parameter.
+        """Return a `Past`, which gives access to all runs recorded below `roots`. Raises LabError for a bad parameter.
 
-        `roots` (paths with commas) and other parameters are keywords, or come from `names` (in a notebook `globals()`).
+        `roots` (folders, separated by commas) and other parameters are keywords, or in `names` as for `Lab.begin`.
         """
         plan = experiment("08")
         checked = plan.checked(_parameters_in(names or {}, plan) | parameters)
@@ -252,11 +252,11 @@ class Past:
         return self._history.query("FROM runs ORDER BY started_unix_s DESC")[columns].head(30)
 
     def trends(self) -> list[Trend]:
-        """Return a trend for each metric of a load that was measured at least twice on one class of machine."""
+        """Return a trend (values by run) for each metric of a load that one kind of machine measured more than once."""
         frames = self.folder.read_frames()
         return trends(frames["measurements"], frames["runs"], self._metrics)
 
     def conclude(self) -> Concluded:
-        """Write report.html and report.md, and return the answers with the path of report.html."""
+        """Write report.html and report.md; return the answers to the questions and the path of report.html."""
         self.folder.finish("complete")
         return Concluded(write_report(self.folder), self.folder.report_html)

@@ -42,17 +42,17 @@ class Measured:
     steps: tuple[Step, ...]  # all trials of the block, as read from disk; `step.frames` has their raw data
 
     def __add__(self, other: "Measured") -> "Measured":
-        """Return one Measured with the data of both blocks, which must belong to the same run."""
+        """Return one `Measured` with the data of this block and of `other`, a block of the same run."""
         return Measured(f"{self.name}, {other.name}", self.run, (*self.steps, *other.steps))
 
     @property
     def loads(self) -> tuple[Step, ...]:
-        """The loads without a profiler whose latencies reports may quote. Other measurements are only in `steps`."""
+        """The loads that ran without a profiler and whose latencies may be quoted. All others are only in `steps`."""
         return tuple(step for step in self.steps if step.kind in QUOTED_ROLES and not step.profiled)
 
     @property
     def percentiles(self) -> pd.DataFrame:
-        """Percentiles that may be quoted: a row for each `load` and `percentile` (0.5 to 1).
+        """Latency percentiles that may be quoted: a row for each `load` and `percentile` (0.5 to 1).
 
         `response_us` counts from the intended start of a request. `service_us` counts from its actual send; it is NaN
         if the generator does not record it. `low` and `high` are the 95 % interval of `response_us` in us, or NaN if
@@ -88,15 +88,15 @@ class Measured:
     def series(self) -> pd.DataFrame:
         """Latency percentiles and counts of every second of every `load`; a second begins at `t_s`.
 
-        `kind` is response or service, and `count` is the number of its recorded latencies. Their percentiles are
-        `p50_us`, `p90_us`, `p99_us`, `p999_us` and `max_us`. `completed` is the number of requests that ended in that
-        second, and `errors` is how many of them failed; both are NaN if not reported.
+        `kind` is response or service. `count` is the number of recorded latencies of this kind, and `p50_us`, `p90_us`,
+        `p99_us`, `p999_us` and `max_us` are their percentiles. `completed` is the number of requests that ended in this
+        second, and `errors` is how many of these failed; both are NaN if the generator does not report them.
         """
         return self._joined_frames("intervals", self.loads)
 
     @property
     def requests(self) -> pd.DataFrame:
-        """The requests of interleaved trials, in which one `load` goes to several servers. Other blocks have no rows.
+        """The requests of interleaved trials, in which one `load` goes to several servers; empty without such trials.
 
         `t_s` is the intended start, `target` is the server, and `predecessor` is the server of the request before.
         `response_us` and `service_us` are as in `percentiles`, but `service_us` is NaN for valid trials in an archive.
@@ -117,8 +117,8 @@ class Measured:
     def profile(self, event: str = "cpu") -> pd.DataFrame:
         """Return a row for each stack frame of every profiled `load`; within a load, the widest frame is first.
 
-        `event` is cpu, alloc (bytes) or lock (wait time). `self` is its share in stacks with `frame` on top, `total` in
-        all stacks with `frame`; `category` is the main category of these stacks. Raises PlanError without a profile.
+        `event` is cpu, alloc (bytes) or lock (wait time). `self` is the share (0 to 1) of stacks with `frame` on top,
+        `total` of all stacks with `frame`, and `category` their main category. Raises PlanError if no profile exists.
         """
         profiled = self._steps_with_profile(event)
         frames = pd.concat([_frames_of(step, event).assign(load=step.name) for step in profiled], ignore_index=True)
@@ -138,7 +138,7 @@ class Measured:
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The sections of a report that is on this block alone."""
+        """The report sections that are made of this block's data alone."""
         own = own_sections(self.results.run)
         return (latency_section(self.results), *own, where_section(self.results))
 
@@ -197,18 +197,18 @@ def _frames_of(step: Step, event: str) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The figures of one Measured. A notebook shows the figure that a cell's last line returns."""
+    """The figures of one block, `measured`. A notebook shows the figure that a cell's last line returns."""
 
     measured: Measured
 
     def spectrum(self, with_: Measured | None = None) -> Picture:
-        """Draw latency by percentile of the loads in this block and in `with_`, and of a server that does nothing."""
+        """Draw latency by percentile of the loads in this block and in block `with_`, and of a do-nothing server."""
         own = self._loads()
         output = self.measured.results.published_output(own[0][0].workload) if own else None
         return report.overlay([*own, *(with_.plot._loads() if with_ else ())], output[1] if output else None)
 
     def timeline(self, load: str = "") -> Picture:
-        """Draw latency over time of the load called `load` (empty: the first one), with the causes of its tail."""
+        """Draw latency over time of the load called `load` (empty: the first one), and the causes of slow responses."""
         return report.timeline(*self._steps_called([step for step, _ in self._loads()], load)[:1])
 
     def flamegraph(self, event: str = "cpu", load: str = "") -> FlameGraph:
@@ -221,7 +221,7 @@ class Plot:
     def differential(self, with_: Measured, event: str = "cpu") -> Differential:
         """Compare the first profile of this block with the first profile of `with_`, a block of any run.
 
-        `event` is cpu, alloc or lock. Raises PlanError if a block has no profile of it.
+        `event` is cpu, alloc or lock. Raises PlanError if one of the two blocks has no profile of this event.
         """
         pair = [(measured._steps_with_profile(event)[0], measured.run) for measured in (self.measured, with_)]
         first, second = as_treatments(pair)
@@ -240,7 +240,7 @@ class Plot:
 
 
 def open_run(run: Path | str) -> dict[str, Measured]:
-    """Return a run's blocks by name (see `runners.open_run`). Steps of no block are grouped by their kind."""
+    """Return a run's blocks by name (see `runners.open_run`). Steps that belong to no block are grouped by kind."""
     places = [Path(run), ROOT / run, RUNS / run]
     path = next((path for path in places if (path / "manifest.json").is_file()), Path(run))
     whole = read_run(RunFolder.open(path))

@@ -123,7 +123,7 @@ def given_share(share: float) -> str:
 
 
 def given_latency(value_us: float) -> str:
-    """Return a chosen duration, such as a limit, as text with all its digits: 10 ms. It is given in microseconds."""
+    """Return a chosen duration in microseconds, such as a limit, as text with all its digits: 10 ms."""
     scale, unit = time_unit(value_us)
     return f"{value_us / scale:.6g}{NBSP}{unit}"
 

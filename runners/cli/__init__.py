@@ -1,4 +1,4 @@
-"""`lab`: the command line. Its commands share the group, the printing of results, and the exit after an error."""
+"""The command line `lab`: the group of its commands, the printing of results, and the exit after an error."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Command(click.Command):
 
 
 class Panels(click.Group):
-    """A group of commands whose help lists them by panel, with a whole sentence for every command."""
+    """A click group whose help lists its commands under the headings in PANELS, with a whole sentence for each."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, self.commands))
@@ -75,7 +75,7 @@ def write_file(option: str, path: Path, content: str | bytes) -> None:
 
 
 def echo(text: str, err: bool = False, nl: bool = True) -> None:
-    """Print a text, with `err` to standard error. Control characters are written as escape sequences."""
+    """Print a text, to standard error if `err` is set. Control characters are printed as escape sequences."""
     click.echo(printable(text), err=err, nl=nl)
 
 
@@ -92,7 +92,7 @@ def print_result(as_json: bool, document: object, text: str) -> None:
 
 
 def print_report(folder: RunFolder, as_json: bool) -> None:
-    """Print the paths of a run's reports; if `as_json` is set, the run's results as JSON."""
+    """Print the paths of a run's reports or, if `as_json` is set, the run's results as JSON."""
     if as_json:
         from runners.cli import work
 
@@ -102,7 +102,7 @@ def print_report(folder: RunFolder, as_json: bool) -> None:
 
 
 def progress_apart(apart: bool) -> contextlib.AbstractContextManager[object]:
-    """If `apart`, send what the body prints to standard error, so that standard output has only the result."""
+    """Return a context manager. If `apart`, what its body prints goes to standard error, not to standard output."""
     return contextlib.redirect_stdout(sys.stderr) if apart else contextlib.nullcontext()
 
 

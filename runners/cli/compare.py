@@ -164,7 +164,7 @@ class _Judging:
     markdown: Path | None  # a file to write
 
     def end_of_run(self, folder: RunFolder) -> NoReturn:
-        """Print a run's comparison by the options, and exit with the code that the limits decide."""
+        """Print a run's comparison, write the file of `--markdown`, and exit with the code that the limits decide."""
         from runners.cli import work
         from runners.report.exports import comment
         from runners.results.checks import of_comparison
@@ -177,7 +177,7 @@ class _Judging:
         self.end(judgements, work.as_json(folder))
 
     def end(self, judgements: Sequence[Judgement], document: Mapping[str, object] | None = None) -> NoReturn:
-        """Print the judgements as text and, for `--json`, `document` with them added; exit with the resulting code."""
+        """Print `judgements`; for `--json` also `document` with `judgements` added. Exit with the code they decide."""
         from runners.report.comparison import judged, reason
         from runners.results.limits import exit_code
 

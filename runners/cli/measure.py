@@ -51,7 +51,7 @@ def _on_a_target(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _on_a_fleet(command: Callable[..., object]) -> Callable[..., object]:
-    """Declare the options that name a fleet's hosts; the command gets `fleet`: a function that opens it, or None."""
+    """Declare the options that name a fleet's hosts; `fleet` is a function that opens it, or None if none is named."""
 
     @click.option("--scheduler", metavar="ADDRESS", help="Of workers that run already, such as tls://10.0.0.1:8786.")
     @click.option("--hosts", metavar="A,B…", help="Start workers there by SSH; the first also schedules.")

@@ -1,4 +1,4 @@
-"""Types of arguments, and options, that several commands share."""
+"""Argument types and options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _Run(click.Path):
-    """A path, or the id of a run as `lab runs` lists it, which stands for the run's folder."""
+    """An argument's type: a path, or the id of a run as `lab runs` lists it. The command gets the path."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str):
@@ -28,7 +28,7 @@ class _Run(click.Path):
 
 
 class _Opened(_Run):
-    """A run by its folder or id. The command gets its `RunFolder`; a wrong name is an error before any slow import."""
+    """An argument's type: the folder or id of a run. The command gets the `RunFolder`; a wrong id is an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from runners.storage.run_folder import RunFolder
@@ -44,7 +44,7 @@ _ADDRESS = re.compile(r"[\w.-]+:\d+(/\S*)?")
 
 
 class _Target(click.Path):
-    """A server by its description's path, or by its URL if it runs already; for a URL, a description is written."""
+    """An argument's type: a server's description, or a running server's URL, for which a description is written."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not is_url(value):
@@ -69,7 +69,7 @@ TARGET = _Target(exists=True, dir_okay=False, path_type=Path)
 
 
 class _Compared(click.Path):
-    """What can be compared: a server by its URL, a file, or a run by its folder or id."""
+    """An argument's type: the URL of a server, the path of a file, or the folder or id of a run."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return (TARGET if is_url(value) else FILE_OR_RUN).convert(value, param, ctx)

@@ -31,7 +31,7 @@ class PlannedRun:
 
 
 def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the plan of a load with these parameters. Raises PlanError, or ServerError for a dead target."""
+    """Return the checked plan of a load. Raises PlanError, or ServerError if the target's port is dead or taken."""
     parameters = _resumed(LOAD.number, given, resume)
     if not _is_target(parameters.get("setting")):
         remedy = "name one: lab load http://127.0.0.1:8080/, or lab load target.yaml (`lab init` writes one)"
@@ -40,7 +40,7 @@ def load(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the plan of a knee search with these parameters. Raises PlanError, or ServerError for a dead target."""
+    """Return the checked plan of a search for a knee (highest rate that meets an objective). Raises as `load` does."""
     parameters = _resumed(KNEE.number, given, resume)
     if "setting" not in parameters:
         remedy = "name one: lab knee http://127.0.0.1:8080/, lab knee target.yaml, or the lab's own by --engine lsm"
@@ -50,7 +50,7 @@ def knee(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
 
 
 def comparison(given: Mapping[str, object], resume: Path | None = None) -> PlannedRun:
-    """Return the plan of a comparison with these parameters. Raises PlanError, or ServerError for a dead target."""
+    """Return the checked plan of a comparison of two servers or settings. Raises as `load` does."""
     earlier = RunFolder.open(resume).manifest().get("experiment") if resume is not None else None
     targets = _is_target(given.get("a")) or _is_target(given.get("b")) or earlier == TARGET_COMPARE.number
     plan = "target-compare" if targets else COMPARE.number

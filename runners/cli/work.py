@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def measure(run: planned.PlannedRun) -> RunFolder:
-    """Measure a run, write its report, return its folder. Raises LabError; after Ctrl-C Interrupted with the folder."""
+    """Measure a run, write its report, return its folder. Raises LabError on failure, Interrupted after Ctrl-C."""
     lab = Lab.begin(run.plan, resume=run.resume, **run.parameters)
     try:
         lab.run(run.block)
@@ -67,7 +67,7 @@ def measure(run: planned.PlannedRun) -> RunFolder:
 
 
 def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
-    """Run a target on a fleet's first host and load it from the others; return the run's folder on this machine."""
+    """Run a server on a fleet's first host, load it from the other hosts; return the run's folder on this machine."""
     from runners.fleet.hosts import measure_on
     from runners.fleet.workers import SERVER
 
@@ -90,7 +90,7 @@ def load_on_fleet(given: Mapping[str, object], fleet: Fleet) -> RunFolder:
 def compare_with_revision(
     given: Mapping[str, object], target: Path, revision: str, resume: Path | None = None
 ) -> RunFolder:
-    """Measure a target against an earlier revision of its repository; return the run. Raises LabError."""
+    """Compare a target with an earlier revision of its repository; return the run's folder. Raises LabError."""
     file = read_target(target)
     if not file.repeatable:
         cause = "both revisions would be at the port, or in the data folder, that it names"
@@ -101,16 +101,16 @@ def compare_with_revision(
 
 
 def comparisons_of(folder: RunFolder) -> tuple[Comparison, ...]:
-    """Return the comparisons of a run. Raises PlanError if the run holds none."""
+    """Return a run's comparisons of servers that were loaded by one schedule. Raises PlanError if there are none."""
     if not (of_run := comparisons(read_run(folder))):
         raise PlanError(str(folder.path), "it holds no comparison by one schedule", "see its report for why")
     return of_run
 
 
 def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, bytes]:
-    """Return (step's name, content) of a run's first profile of a kind of event such as cpu.
+    """Return (step's name, content of a file) for a run's first profile of `event`, such as cpu.
 
-    `form`: the content's format, speedscope or pprof. Raises PlanError if there is no such profile.
+    `form` is the file's format, speedscope or pprof. Raises PlanError if the run has no profile of this event.
     """
     steps = read_run(folder).steps
     profiles = [(step.name, stacks) for step in steps if not (stacks := stacks_of(step, event)).empty]
@@ -124,7 +124,7 @@ def exported_profile(folder: RunFolder, form: str, event: str) -> tuple[str, byt
 
 
 def as_json(folder: RunFolder) -> dict[str, Any]:
-    """Return a run for JSON: loads (rates, percentiles with bounds, validity), knees, comparisons, conclusions."""
+    """Return a run's results for JSON: loads (rates, percentiles, validity), knees, comparisons and conclusions."""
     run = read_run(folder)
     return {
         "run": str(folder.path),
@@ -137,7 +137,7 @@ def as_json(folder: RunFolder) -> dict[str, Any]:
 
 
 def searches(run: Run) -> list[Ladder]:
-    """Return the ladders of a run that searched for a knee."""
+    """Return a run's searches for a knee (highest rate that meets an objective) as ladders: loads at several rates."""
     return [ladder for ladder in RunResults(run).ladders if ladder.search is not None]
 
 
@@ -181,7 +181,7 @@ def _load_json(step: Step) -> dict[str, Any]:
 
 
 def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
-    """Return (first load without a profiler or None, a line for every load that failed or fell short) of a run."""
+    """Return (a run's first load without a profiler, or None; a line of text for each load that was not as planned)."""
     loads = read_run(folder).find()
     short = (step for step in loads if not validity.succeeded(step) or validity.cause(step) in validity.NOT_AS_ASKED)
     return next((step for step in loads if not step.profiled), None), list(map(facts.line, short))
@@ -190,9 +190,9 @@ def loads_of(folder: RunFolder) -> tuple[Step | None, list[str]]:
 def compare_folders(
     a: Sequence[Path], b: Sequence[Path], despite: Sequence[str], see: float, output: Path | None = None
 ) -> list[Comparison]:
-    """Return the comparisons of runs `a` with `b`; `see`: smallest change of interest; `output`: an HTML file to write.
+    """Return comparisons of the runs at paths `a` (the baseline) with those at `b`, one for each load that both have.
 
-    `despite`: the names of fields in which the runs may differ. Raises PlanError if they can't be compared.
+    `despite`: fields that may differ; `see`: least relative change of interest; `output`: HTML file. Raises PlanError.
     """
     see = float(COMPARE.checked({"see": see})["see"])
     left, right = ([read_run(RunFolder.open(path)) for path in side] for side in (a, b))
@@ -214,7 +214,7 @@ def compare_folders(
 
 
 def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite: Sequence[str]) -> list[Differs]:
-    """Return the fields in which runs differ, besides the setting. Raises PlanError for a field not in `despite`."""
+    """Return the conditions, besides the setting, in which runs differ. Raises PlanError if one is not in `despite`."""
     fields = differing(left, right)
     allowed = tuple(f"{name}." for name in despite)
     if refused := [differs for differs in fields if not f"{differs.field}.".startswith(allowed)]:
@@ -229,9 +229,9 @@ def _refuse_other_conditions(left: Sequence[Run], right: Sequence[Run], despite:
 def compare_files(
     pairs: Sequence[tuple[Sequence[Path], Sequence[Path]]], despite: Sequence[str], as_json: bool
 ) -> tuple[str, tuple[Judgement, ...]]:
-    """Return (text or JSON, judgements) of a comparison of load tools' outputs in files. Raises PlanError.
+    """Return (text or JSON to print, judgements) for comparisons of load tools' outputs in files. Raises PlanError.
 
-    `pairs`: the files of both sides. `despite`: the names of fields in which the outputs may differ.
+    `pairs`: (files of A, files of B) of every comparison. `despite`: fields in which the outputs may differ.
     """
     if not pairs:
         raise PlanError("one file", "there is nothing to compare it with", "name two, or --a and --b for repeats")
@@ -267,7 +267,7 @@ def compared_text(compared: Sequence[Comparison]) -> str:
 
 
 def measure_campaign(file: CampaignFile, dry_run: bool, out: TextIO, fleet: Fleet | None = None) -> Ended:
-    """Print a campaign's plan; unless `dry_run`, measure jobs without a result. Return how it ends. Raises LabError."""
+    """Print a campaign's plan; unless `dry_run`, measure jobs that have no result. Return outcomes and jobs left."""
     jobs, minutes = file.jobs(Appraisal()), file.campaign.minutes
     for line in plan_lines(jobs, RUNS, minutes, ordered=dry_run):
         print(line, file=out, flush=True)

@@ -17,7 +17,7 @@ MOST_CLAIMS, MOST_ADVICE = 4, 2  # claims, and pieces of advice of a kind, so th
 
 
 def lines(conclusion: Conclusion) -> tuple[str, ...]:
-    """Return at most ten lines for the author of the original report; none if the run answers no question on it."""
+    """Return at most ten lines for the author of the original report; none if no claim in it was decided."""
     numbered = list(enumerate(conclusion.answers, 1))
     answered = [one for _, one in numbered if one.answer.verdict != Verdict.INCONCLUSIVE]
     if not any(answer.question.claim for answer in answered):
@@ -33,7 +33,7 @@ def _reports(results: Results) -> list[str]:
 
 
 def original(results: Results) -> str:
-    """Return sentences on the report that a run reproduces (title, path, author's machine); empty without a title."""
+    """Return sentences on the report that a run reproduces (title, path, author's machine); empty if untitled."""
     report = next(iter(_reports(results)), "")
     entry, _ = index_entry(ROOT / report)
     machine = f"Its author's machine: {entry.machine}."
@@ -41,7 +41,7 @@ def original(results: Results) -> str:
 
 
 def _measured(results: Results) -> Iterator[str]:
-    """Yield at most one sentence on how a reproduced report was measured: number of runs, tools, rates, durations."""
+    """Yield at most one sentence on how the reproduced report's author measured: runs, tools, rates and durations."""
     outputs = [o for report in _reports(results) for name in published_names(report) for o in published_outputs(name)]
     if outputs:
         columns = zip(*((o.tool, o.offered_rps, o.duration_s) for o in outputs), strict=True)

@@ -1,4 +1,4 @@
-"""Build the report's sections on the closed loops of report 2."""
+"""Build a report's sections on loads in closed loop, which repeat the runs of the published report report-2."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,7 +92,7 @@ def _cell(rate_rps: float | None, p50: float | None, p99: float | None, errors: 
 
 
 MARKERS = {"before": "s", "after": "o", "nodelay": "^", "jdk25": "v", "delayed": "D", "one-write": "P"}
-#: The stages whose curves are drawn, and the stages that are drawn instead if JDK 17 was absent.
+#: The stages (settings of the server) whose curves are drawn, and those drawn instead if JDK 17 was absent.
 THREE, FALLBACK = ("after", "nodelay", "jdk25"), ("delayed", "jdk25")
 RATE_LOOPS = (("put",), ("get", "get-few"), ("mixed-once", "mixed"))
 NAMES = {
@@ -109,13 +109,13 @@ def _label(loop: Loop) -> str:
 
 
 def curves_of(measured: Sequence[Loop]) -> list[Loop]:
-    """Return the PUT loops to draw as curves: on every setting in THREE (or FALLBACK) the one on fewest connections."""
+    """Return the PUT loops to draw as curves: for every setting in THREE (or FALLBACK), that on fewest connections."""
     stages = THREE if any(loop.stage == THREE[0] for loop in measured) else FALLBACK
     return [loop for stage in stages if (loop := loops.first(measured, stage, "put")) is not None]
 
 
 def loop_curves(measured: Sequence[Loop], floor: Step | None = None) -> style.Picture:
-    """Draw latency by percentile of the loops in `curves_of`, and thinly of `floor`, a server that does nothing."""
+    """Draw latency by percentile of the loops that `curves_of` returns, and of `floor`, a do-nothing server's load."""
     chosen = curves_of(measured)
     parts = [f"{loop.title} {words.latency(loop.median_us)}" for loop in chosen]
     heading = f"PUT in closed loop, p50: {'; '.join(parts)}"

@@ -22,15 +22,15 @@ from runners.report.sentences import refusal_words
 from runners.report.tables import PROSE, Section, Table
 from runners.results.limits import Judgement
 
-#: The ratios to the baseline, one for each start, by (quantity, treatment).
+#: The ratios of treatment to baseline, one for each start of the servers, by (quantity, treatment).
 Dots = Mapping[tuple[str, str], Sequence[float]]
 BETTER, WORSE, BAND = style.BLUE, style.VERMILION, "#dde2e7"
 WHOLE = "-all"  # suffix of the anchor of a comparison's figure of all quantities
 MOST_ROWS = 8  # of a comparison's table in a report
 NOTE_WIDTH = 5.6  # inches of the text below an axis
-SERVICE = "service_"  # as quantities of service time begin
+SERVICE = "service_"  # the prefix of quantities of service time
 MAIN = (THROUGHPUT, "p50_us", "p99_us", CPU, ALL_CPU)
-MOST_TIMES = 30.0  # an interval that goes beyond is cut at the axis' end; its bounds stand in words
+MOST_TIMES = 30.0  # the largest ratio on an axis; an interval beyond is cut there, and its bounds are written
 TICKS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -260,7 +260,7 @@ def _addition(comparison: Comparison, row: Row) -> Iterator[str]:
 
 
 def sentence(comparison: Comparison, row: Row) -> str:
-    """Return the difference of one quantity as a sentence."""
+    """Return a sentence on the difference between baseline and treatment in the quantity of `row`."""
     a, b = facts.engine_name(row.baseline), facts.engine_name(row.treatment)
     label, values = row.quantity.label, f"{row.change}, {row.pair}{''.join(_addition(comparison, row))}"
     unit = comparison.unit

@@ -39,7 +39,7 @@ class QuestionPart:
 
     @property
     def claim(self) -> str:
-        """The author's claim, with its source and line numbers; empty without a claim."""
+        """The claim of the original report's author, with source and line numbers; empty if the question has none."""
         question = self.answered.question
         lines = (question.line,) if isinstance(question.line, int) else question.line
         place = f", {'line' if len(lines) == 1 else 'lines'} {words.listed(map(str, lines))}" if lines else ""
@@ -76,7 +76,7 @@ class Document:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings on the machine before the run. BUSY is left out if the machine was quiet during the loads."""
+        """The warnings on the machine before the run, without BUSY if the machine was quiet during the loads."""
         quiet = any(check.about == "quiet machine" and check.ok for check in self.conclusion.checks)
         unusual = self.run.manifest.get("warnings") or ()
         return tuple(
@@ -147,7 +147,7 @@ def _questions(
 def _taken(anchor: str | None, pool: Sequence[Section], place: str) -> tuple[Section, list[Section]]:
     """Take out of `pool` the figure with `anchor`, or else the tables of the section with `anchor`.
 
-    Return (a new section, whose anchor is `place`, with what was taken, if anything; the sections that are left).
+    Return (a new section with anchor `place`, which is empty if nothing was taken; `pool` without the taken parts).
     """
     for index, part in enumerate(pool):
         figures = tuple(shown for shown in part.figures if shown.anchor == anchor)
@@ -219,7 +219,7 @@ def _held(run: Run) -> Iterator[str]:
 
 
 def _shortfalls(run: Run) -> Iterator[str]:
-    """Yield at most one sentence: what a run can't show, as its stores or loads are smaller than published."""
+    """Yield at most one sentence: what a run can't show as its stores are smaller, or loads shorter, than published."""
     rows = msgspec.convert(run.manifest.get("shortfalls") or [], list[Shortfall])
     lengths = [row for row in rows if row.extent == Extent.LENGTH_S]
     fills = [row for row in rows if row.extent == Extent.DATA_BYTES]
@@ -276,5 +276,5 @@ BUILDERS: tuple[Callable[[Run], Iterable[Section]], ...] = (
 
 
 def own_sections(run: Run) -> list[Section]:
-    """Return the sections of all BUILDERS that have contents in this run."""
+    """Return the sections that BUILDERS make of a run's data. A builder without data in the run makes none."""
     return [section for builder in BUILDERS for section in builder(run)]

@@ -19,11 +19,11 @@ from runners.results.limits import Judgement
 
 _ICONS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.INCONCLUSIVE: "?"}
 MOST_WARNINGS = 4
-MOST_VALUES = 12  # changes of a comment, and rows of its table
+MOST_VALUES = 12  # the most changes in a comment, and the most rows of its table
 
 
 def comment(comparison: Comparison, judgements: Sequence[Judgement], checks: Sequence[Check]) -> str:
-    """Return a comparison as a Markdown comment of at most 60 lines, for a change request."""
+    """Return a Markdown comment for a change request: a comparison, its limits and failed checks, at most 60 lines."""
     parts = [f"### {tables.escape(_headline(comparison, judgements))}", ""]
     if judgements:
         rows = tuple(
@@ -73,7 +73,7 @@ def runs_json(comparison: Comparison) -> dict[str, object]:
 def comparison_page(
     comparisons: Sequence[Comparison], a: Sequence[Run], b: Sequence[Run], despite: Sequence[Differs]
 ) -> str:
-    """Return an HTML page with `comparisons` of the runs `a` and `b`. `despite` are further differences of the runs."""
+    """Return an HTML page with `comparisons` of runs `a` with runs `b`. `despite`: conditions in which they differ."""
     figures = [drawing(pair).at(f"compared-{place}") for place, pair in enumerate(comparisons, start=1)]
     template = report.environment().get_template("between.html.j2")
     return template.render(

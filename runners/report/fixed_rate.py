@@ -23,13 +23,13 @@ from runners.report.tables import PROSE, Section, Table
 from runners.results import profiles
 from runners.results.results import Results
 
-MOST_SHARES, MOST_REST = 5, 0.2  # the rows of a table of shares; it has more where its rest would be larger than this
+MOST_SHARES, MOST_REST = 5, 0.2  # rows of a table of shares; it has more if the rest would be more than MOST_REST
 MOST_PUBLISHED = 4  # tables
 LEVELS = (0.5, 0.99, 1.0)  # of a table of loads
 PUBLISHED_LEVELS = (0.5, 0.9, 0.99, 0.999, 1.0)
-MOST_GRAPHS, APART = 10, 1.5  # flame graphs of one load at two rates look alike unless these are so far apart
+MOST_GRAPHS, APART = 10, 1.5  # flame graphs of a load at two rates look alike unless the rates differ by this factor
 CHANGING = "\u2020"  # behind the name of a load that never became steady
-#: The mark after a percentile that the instrument may have made, and after a percentile of a load without a floor.
+#: The mark after a percentile that the generator may have caused, and the mark if no floor was measured to tell.
 UNRESOLVED, NO_FLOOR = "*", "\u2021"
 #: The names in sections.toml of the notes that explain these marks below a table.
 MARKS = {UNRESOLVED: "within-floor", NO_FLOOR: "no-floor"}
@@ -58,7 +58,7 @@ def marks_in(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def loads_table(results: Results) -> Table | None:
-    """Return a table of the loads at one rate, else of every ladder's step at its highest quotable rate; else None."""
+    """Return a table of the loads at one rate; if there are none, of ladders' highest quotable steps; else None."""
     loads = list(results.clean_loads())
     of_ladders = not loads
     if of_ladders:
@@ -148,7 +148,7 @@ def shares_section(results: Results) -> Section:
 def chosen_graphs(profiled: Sequence[Step], locks: Sequence[Step] = ()) -> tuple[FlameGraph, ...]:
     """Choose at most MOST_GRAPHS flame graphs for a report, of one treatment for each HTTP method.
 
-    The cpu and alloc graphs are of the lowest and the highest profiled rate if these are APART, else of the highest.
+    The cpu and alloc graphs are of the highest profiled rate, and of the lowest if the ratio of both is above APART.
     The lock graph is of the first step in `locks` with enough samples. If there is room, a second treatment follows.
     """
     chosen, next_ones = list[FlameGraph](), list[FlameGraph]()
@@ -245,7 +245,7 @@ def _against(run: Run, workload: str, published: ConsoleReport, loads: Sequence[
 
 
 def bars(run: Run) -> list[Bar]:
-    """Return a bar for each profiled setting and workload, at the highest rate that was profiled."""
+    """Return a bar of CPU time per request for each profiled setting and workload, at its highest profiled rate."""
     profiled = sorted((s for s in run.steps if s.profiled and facts.usable_profile(s)), key=rate_rps)
     chosen = {(s.subject, s.workload): s for s in profiled if not facts.shares_of(s, facts.CPU).empty}
     drawn = list[Bar]()
@@ -257,7 +257,7 @@ def bars(run: Run) -> list[Bar]:
 
 
 def _bar(name: str, step: Step, clean: Step | None = None) -> Bar | None:
-    """Return a profiled step's bar; None if unknown. If the load ran unprofiled too, `clean` has the bar's CPU time."""
+    """Return a profiled step's bar; None if data are missing. `clean` (unprofiled load) gives the CPU time, if any."""
     shares = facts.shares_of(step, "cpu")
     own = float(shares[shares["category"] == "profiler"]["share"].sum())
     used_us = facts.cpu_us(clean) if clean is not None else facts.cpu_us(step) * (1 - own)

@@ -31,7 +31,7 @@ LEAST_SHARE = 0.001  # narrower frames are left out of a page
 STILL_SHARE, STILL_WIDTH, STILL_ROW, STILL_LETTER = 0.002, 1000, 13, 6.5
 #: The font of an SVG file outside a report.
 FILE_STYLE = 'font-family="DejaVu Sans, Verdana, sans-serif" font-size="8.5"'
-#: Towers are the widest branches. One wider than TOWER is split if its parts of LEAST_TOWER or more are SPLITS of it.
+#: Towers are the widest branches. One wider than TOWER is split if its parts of LEAST_TOWER or more sum up to SPLITS.
 MOST_TOWERS, TOWER, LEAST_TOWER, SPLITS = 3, 0.3, 0.01, 0.8
 ALL = 0.995  # a category with this share of a tower is said to be all of it
 PURE = 0.9  # from this share of one category on, a frame has that category's colour
@@ -70,7 +70,7 @@ class Box:
 
 
 def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
-    """Return the tree of calls, with every path's share in `stacks` and in `other`. Thread names are left out."""
+    """Return the tree of calls without thread names. A path has shares in profile `stacks` and in profile `other`."""
     rules, root = classifier(), Node("all")
     for rows, own in ((stacks, True), (other, False)):
         known = rows[rows["count"] > 0] if rows is not None else pd.DataFrame(columns=["stack", "count"])
@@ -90,7 +90,7 @@ def tree(stacks: pd.DataFrame, other: pd.DataFrame | None = None) -> Node:
 
 
 def boxes(node: Node, least_share: float = 0.0, level: int = 0, left: float = 0.0) -> Iterator[Box]:
-    """Yield boxes, callers first, of `node` and all below it with at least `least_share`; `level`, `left`: see Box."""
+    """Yield boxes of `node` (at `level` and `left`) and all below it with at least `least_share`, callers first."""
     if node.share > 0 and node.share >= least_share:
         yield Box(node, level, left)
         for child in sorted(node.children.values(), key=lambda child: child.name):
@@ -114,7 +114,7 @@ class FlameGraph:
 
     @property
     def title(self) -> str:
-        """The caption: treatment, rate, event and number of samples; with `other`, what the colours mean."""
+        """The caption: treatment, rate, event, number of samples; of a differential graph, what the colours mean."""
         if self.other is None:
             at = f" at {words.rate(rate)}" if words.known(rate := facts.achieved_rps(self.step)) else ""
             at += f" of {words.rate(facts.offered_rps(self.step))} offered" if facts.fell_short(self.step) else ""
@@ -128,7 +128,7 @@ class FlameGraph:
         return facts.profile_samples(self.step, self.event)
 
     def page(self, least_share: float = LEAST_SHARE) -> tuple[str, int]:
-        """Return the graph's HTML page, and its number of levels. Stack frames under `least_share` are left out."""
+        """Return the graph's HTML page and number of levels. The page omits frames with shares below `least_share`."""
         seen, names, colours = self._boxes(least_share), dict[str, int](), dict[tuple[str, str], int]()
         rows = [
             [
@@ -207,7 +207,7 @@ class FlameGraph:
 
     @property
     def words(self) -> str:
-        """The widest branches (`towers`) in a line: frame, share, main category, the category's share if smaller."""
+        """The widest branches (`towers`) as text: frame, share, main category, and that category's share if smaller."""
         parts = list[str]()
         for tower in self.towers:
             category, share = max(tower.categories.items(), key=lambda item: item[1])
@@ -300,7 +300,7 @@ class Differential:
 
 
 def differential(first: Step, second: Step, event: str = "cpu") -> Differential:
-    """Compare two steps' profiles of an event. Raises ValueError if a step has no profile of it."""
+    """Compare two steps' profiles of an event. Raises ValueError if one of the steps has no profile of this event."""
     for step in (first, second):
         if stacks_of(step, event).empty:
             raise ValueError(f"{step.name}: no {event} profile; profile both steps to compare them")

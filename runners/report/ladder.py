@@ -25,8 +25,8 @@ from runners.results.ladders import KNEE, Ladder, Searched, between, knees, ladd
 from runners.results.published import of_setting, taken_at_rps
 
 LEVELS = ((0.5, style.SKY, "o"), (0.99, style.BLUE, "s"), (0.999, style.PURPLE, "^"))
-WIDE = 8.0  # rates further apart than this are drawn on a logarithmic axis
-FEW_DECADES = 100.0  # rates no further apart are labelled at 1, 2 and 5 of a decade
+WIDE = 8.0  # rates whose ratio is larger than this are drawn on a logarithmic axis
+FEW_DECADES = 100.0  # if the ratio of the rates is below this, a logarithmic axis has labels at 1, 2 and 5 of a decade
 MOST_DRAWN = 3  # ladders that a report draws one by one
 MOST_NOT_OFFERED = 2  # rows that a table has, of the highest published rates, if this run offered none of them
 
@@ -96,7 +96,7 @@ MARKS: dict[str, dict[str, Any]] = {"": {}, HOLLOW: {"fillstyle": "none"}, PALE:
 
 @style.styled
 def ladder(shown: Ladder, published: Sequence[Output] = (), floor: Step | None = None) -> style.Picture:
-    """Draw a ladder with its knee and `published` outputs. `floor`, a server that does nothing, is a thin line."""
+    """Draw a ladder's latency and achieved share by rate, `published` outputs, and the floor, a do-nothing server."""
     figure = style.Picture(8.4, 5.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     there = [(float(taken_at_rps(o) or o.offered_rps), o.report.latencies) for o in published if o.offered_rps]
@@ -194,7 +194,7 @@ HEAD = (
 def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> Table:
     """Return a table of all ladders. A search and the ladder of fixed rates with the same title share a row.
 
-    `drawn` has the names of the searches whose knees a figure shows. If these are all searches, the table has no knees.
+    `drawn` has the names of the searches whose knees a figure shows. If it has all, the table has no column of knees.
     """
     searched = {ladder.title: ladder for ladder in all_ladders if ladder.search is not None}
     fixed = (ladder for ladder in reversed(all_ladders) if ladder.search is None and ladder.title in searched)
@@ -214,7 +214,7 @@ def search_table(all_ladders: Sequence[Ladder], drawn: Collection[str] = ()) -> 
 
 
 def objectives(ladders: Sequence[Ladder]) -> str:
-    """Return in words the objective of all searches, or of all ladders if none is a search; empty if they differ."""
+    """Return in words the objective of all searches, or else of all ladders; empty if there are several objectives."""
     searched = [ladder for ladder in ladders if ladder.search is not None]
     texts = {objective_words(ladder.judged_by) for ladder in searched or ladders}
     return texts.pop() if len(texts) == 1 else ""
@@ -304,7 +304,7 @@ def ladder_sections(run: Run) -> Iterator[Section]:
 
 
 def against_published(ladder: Ladder) -> Table | None:
-    """Return a table with a row per published output and this run's step at the same rate; None without outputs.
+    """Return a table with a row per published output and this run's step at the same rate; None if there is no output.
 
     The table's note names the published rates that this run did not offer.
     """
@@ -358,7 +358,7 @@ def _here(ladder: Ladder, step: Step | None) -> tuple[str, str, str]:
 def knee_picture(run: Run, workload: str, searched: Sequence[Searched]) -> style.Picture:
     """Draw the knees of one workload, a bar for each setting. The heading names the highest knee.
 
-    The heading does not rank the server that stores nothing, and knees of which only a bound is known.
+    The heading ranks neither the server that stores nothing nor a setting of whose knee only a bound is known.
     """
     stores = [(ladder, knee) for ladder, knee in searched if ladder.steps[0].subject != CEILING] or searched
     racing = [(ladder, knee) for ladder, knee in stores if knee.kind == Kind.FOUND]

@@ -49,7 +49,7 @@ class Curve:
 
 
 def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: Any) -> Curve | None:
-    """Return the curve of a spectrum's times of one `kind` (response or service); None without positive values."""
+    """Return the curve of a spectrum's times of one `kind` (response or service); None if no time is positive."""
     rows = spectrum[spectrum["kind"] == kind]
     p, value_us, total = (rows[column].to_numpy(float) for column in ("percentile", "value_us", "total_count"))
     count = int(max(total[np.isfinite(total)], default=0))
@@ -67,7 +67,7 @@ def curve(spectrum: pd.DataFrame, kind: str, label: str, colour: str, **drawn: A
 def curves(
     steps: Sequence[Step], published: ConsoleReport | None, service: bool, labels: Mapping[str, str]
 ) -> list[Curve]:
-    """Return a curve of response time for every quotable step, then the curve of the published output.
+    """Return a curve of response time for every step that may be quoted, then the curve of the published output.
 
     `service` adds curves of service time. `labels` replaces names of steps in the legend, by step name.
     """
@@ -147,7 +147,7 @@ def spectrum(
     """Draw the spectra of `steps`, of a published output, and of the floor (a load on a server that does nothing).
 
     A line is faint where fewer than ten samples lie beyond. Invalid and saturated steps have no curve. The floor is
-    dotted unless it has a load's rate and connections. `service` adds service times. `heading` states the result.
+    dotted unless a step has its rate and connections. `service` adds service times. `heading` states the result.
     `labels` names steps in the legend, by step name. `limits` has (percentile, limit in us) of an objective.
     """
     lines, floor_curve = curves(steps, published, service, labels or {}), None
@@ -190,13 +190,13 @@ NAMED, NOT_NAMED, MARK = style.PURPLE, "#9aa2ab", "#fbe3d3"
 MOST_LANES = 9
 TITLES = 0.78  # share of a column's width that its title may take; labels of the axis and the floor take the rest
 WORDS = 0.35  # room above the curves for the words of `marks`, as a share of the curves' height
-LEAST_WIDTH = 0.002  # of the axis, so that a pause of a millisecond can be seen
+LEAST_WIDTH = 0.002  # of a drawn event, as a share of the axis, so that a pause of a millisecond can be seen
 
 Marks = Mapping[str, Sequence[tuple[float, str]]]
 
 
 def latency_of(step: Step, grid: Grid | None) -> pd.DataFrame:
-    """Return latencies over time, with COLUMNS: a row per time slice of `grid`, or without `grid` per second."""
+    """Return latencies over time (us, in COLUMNS): a row per time slice of `grid`; if that is None, per second."""
     if grid is not None:
         t_s = np.arange(len(grid.counts)) * grid.slice_s
         values = (t_s, t_s + grid.slice_s, grid.at(0.5), grid.at(0.99), grid.at(1.0))
@@ -212,7 +212,7 @@ def seconds_of(step: Step) -> pd.DataFrame:
 
 
 def timeline_title(step: Step, seen: Attribution | None) -> str:
-    """Return a title with the causes of the tail in `seen`; if None, with p99s of the usual and the worst second."""
+    """Return a title with the causes of slow responses in `seen`; if that is None, median and worst p99 of a second."""
     name = style.name_of(step)
     if seen is None:
         p99_us = seconds_of(step)["p99_us"].to_numpy(float)
@@ -354,9 +354,9 @@ def _lanes(axes: Axes, lanes: Sequence[Share], seen: Attribution) -> None:
         text.set_fontweight("bold" if share.named else "normal")
 
 
-#: A load and its run; the run's floors show which percentiles of the load the instrument may have made.
+#: A load and its run. The run's floors (loads on a do-nothing server) show what latency the generator may have added.
 Load = tuple[Step, Run]
-#: The percentiles for a figure's heading: it has the first that the instrument did not make in any load.
+#: Percentiles for a figure's heading, which has the first of them that the generator did not cause in any load.
 HEADLINE_LEVELS = (0.99, 0.5)
 MOST_VALUES = 4  # of a heading
 ID_LETTERS = 4  # the unique part at the end of a run's name
@@ -390,7 +390,7 @@ def distinct_names(loads: Sequence[Load]) -> list[str]:
 
 
 def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> style.Picture:
-    """Draw spectra of loads, of a published output, and of the do-nothing server's load that is most like the first."""
+    """Draw spectra of loads, of a published output, and of the do-nothing server at a load most like the first one."""
     names = distinct_names(loads)
     floor = instrument.nearest_floor(loads[0][1].steps, loads[0][0]) if loads else None
     drawn = [replace(step, name=name) for step, name in zip(as_treatments(loads), names, strict=True)]
@@ -402,7 +402,7 @@ def overlay(loads: Sequence[Load], published: ConsoleReport | None = None) -> st
 
 
 def as_treatments(loads: Sequence[Load]) -> list[Step]:
-    """Return the loads' steps, their treatments renamed to be distinct, since figures name and colour steps by them."""
+    """Return the steps of `loads` with distinct names of treatments, as figures name and colour steps by treatment."""
     several = len({run.folder.path for _, run in loads}) > 1
     apart, taken = list[Step](), set[str]()
     for (step, run), name in zip(loads, distinct_names(loads), strict=True):

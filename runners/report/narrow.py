@@ -11,10 +11,10 @@ from runners.report.style import ROWS, VALUE, Picture, broken, legend, styled
 
 WIDTH_IN = 4.3
 LINE_IN, ROW_IN = 0.17, 0.2  # heights of a further line of the heading, and of the label above a row
-ABOVE = 0.44  # of a row, from its middle to its label
+ABOVE = 0.44  # the distance from the middle of a row to its label, as a share of the row's height
 SHRUNK = 0.8  # the factor of a panel's height if it stood next to another
 MOST_TICKS = 4
-LETTERS, LABEL_CHARACTERS = 8.0, 36  # points of the labels of rows, and the longest line that leaves room for a value
+LETTERS, LABEL_CHARACTERS = 8.0, 36  # of a row's label: font size in points, and most letters per line
 
 
 @styled
@@ -56,7 +56,7 @@ def _below_each_other(figure: Picture, shown: list[Axes]) -> float:
 
 
 def _labels_above_rows(axes: Axes) -> float:
-    """Put labels and values of rows above the rows; return the inches that the figure must grow (0 without rows)."""
+    """Put labels and values of rows above the rows; return the inches that are needed for them (0 without rows)."""
     if axes.yaxis.get_gid() != ROWS:
         return 0.0
     places, labels = axes.get_yticks(), axes.get_yticklabels()
@@ -79,7 +79,7 @@ def _labels_above_rows(axes: Axes) -> float:
 
 
 def _texts(axes: Axes) -> None:
-    """Break the title and the label of an axis into lines that fit, and label fewer ticks."""
+    """Break a panel's title and the label of its x axis into lines that fit, and label fewer ticks."""
     title, label = axes.get_title("left"), axes.get_xlabel()
     if title:
         axes.set_title("\n".join(broken(title.replace("\n", " "), 0.85 * WIDTH_IN)), fontsize=9.5, loc="left")

@@ -24,7 +24,7 @@ TREATMENTS: dict[str, str] = tomllib.loads(template("treatments.toml"))
 
 
 def summary(conclusion: Conclusion) -> Iterator[str]:
-    """Yield a sentence on verdicts and machine, then the main answers; without verdicts, the results of ladders."""
+    """Yield a sentence on verdicts and machine, then the main answers; if there are no verdicts, results of ladders."""
     run = conclusion.results.run
     machine = run.manifest.get("machine") or {}
     verdicts = [answered.answer.verdict for answered in conclusion.answers if answered.measured]
@@ -92,7 +92,7 @@ def terms(results: Results) -> Iterator[str]:
 
 
 def treatments(run: Run) -> Table | None:
-    """Return a table of the run's treatments and loads that TREATMENTS explains; None if it would have only one row."""
+    """Return a table of treatments and loads that TREATMENTS explains; None for targets, or for fewer than two rows."""
     if run.manifest.get("targets"):
         return None  # whatever their names, they are not the lab's
     names = {step.subject: engine_name(step.subject) for step in run.steps}

@@ -25,7 +25,7 @@ LIMIT_BYTES, MARGIN_BYTES, MOST_LINES = 2_000_000, 50_000, 300
 KEPT_FIGURES = 10
 #: The figure of each experiment that README.md shows; an archived reference result has it as PNG too.
 IN_README = {"01": "spectrum-put"}
-#: Least shares of drawn flame-graph frames, tried until report.html is small enough; with 1, graphs are still pictures.
+#: Least shares of drawn flame-graph frames, tried until report.html is small enough; with 1, graphs are plain pictures.
 LEAST_SHARES = (LEAST_SHARE, 0.002, 0.005, 0.01, 1.0)
 
 
@@ -48,7 +48,7 @@ def drawings(figures: Iterable[Picture]) -> dict[str, str]:
 def in_page(
     figures: Iterable[Picture], drawn: Mapping[str, str], folded: Collection[str] = ()
 ) -> dict[str, tuple[Markup, Markup]]:
-    """Return by anchor (SVG for a wide page, SVG for a narrow page). `figures` have the narrow layout afterwards.
+    """Return (SVG for a wide page, SVG for a narrow page) by anchor, and leave `figures` in the narrow layout.
 
     `drawn` has the wide SVGs. To keep the page small, figures with an anchor in `folded` get an empty narrow SVG.
     """
@@ -58,7 +58,7 @@ def in_page(
 
 
 def kept_figures(page: Document) -> frozenset[str]:
-    """Return at most KEPT_FIGURES anchors of figures to archive; figures of all quantities only if there is room."""
+    """Return at most KEPT_FIGURES anchors of figures to archive; those of all quantities of a comparison come last."""
     anchors = [figure.anchor for figure in page.figures]
     anchors.sort(key=lambda anchor: (anchor != _in_readme(page), anchor.endswith(WHOLE)))
     return frozenset(anchors[:KEPT_FIGURES])
@@ -88,7 +88,7 @@ def write_figures(folder: Path, page: Document, drawn: dict[str, str], kept: fro
 
 
 def to_markdown(page: Document, kept: frozenset[str] | None = None) -> str:
-    """Return the report as Markdown, with paths relative to its folder. `kept` has its figures' anchors (None: all)."""
+    """Return the report as Markdown. `kept` has the anchors of the figures that it links as files (None: all)."""
 
     def figure(drawn: Picture) -> Markdown:
         return tables.figure(drawn.anchor, drawn.alt, kept)

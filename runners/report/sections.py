@@ -26,11 +26,11 @@ from runners.results.trends import Trend, trends_of
 
 RESPONSES_SHOWN = (1, 2, 10, 100, 1_000)
 MB = 1e6
-TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # the anchor of the figure of trends, and its panels
+TRENDS, MOST_PANELS, COLUMNS = "trends", 12, 3  # of the figure of trends: anchor, most panels, and panels in a row
 
 
 def outage_title(death: Outage) -> str:
-    """Return a title with the share of responses that failed in the whole seconds without the killed node."""
+    """Return a title: the share of failed responses among those in the seconds wholly without the killed node."""
     failed, offered = death.failed("without")
     name = style.plain(facts.engine_name(death.step.subject), 24)
     if not offered:
@@ -115,7 +115,7 @@ def shared_response_sections(run: Run) -> Iterator[Section]:
 
 
 def standing(store: Store, against: Store) -> str:
-    """Return in words, by workload, whether the knee of `store` is ahead of or behind that of `against`, or neither."""
+    """Return in words, by workload, if store `store` has a higher or lower knee than store `against`, or neither."""
     if store.subject == against.subject:
         return "baseline"
     parts = []
@@ -129,7 +129,7 @@ def standing(store: Store, against: Store) -> str:
 
 
 def amplification(stores: Sequence[Store]) -> style.Picture:
-    """Draw bars for each store with files: its bytes written per byte given, and its bytes on disk per live byte."""
+    """Draw bars for each store with files: bytes written per byte received, and bytes on disk per byte of live data."""
     kept = [store for store in stores if store.on_disk]
     known = [store for store in kept if words.known(store.written)]
     heading = "What a byte costs on the disk"
@@ -157,7 +157,7 @@ def memory(stores: Sequence[Store]) -> style.Picture:
 
 
 def store_table(stores: Sequence[Store]) -> Table:
-    """Return a table of stores: gains of their knees over the reference store, amplification, memory and verdict."""
+    """Return a table with a row per store: gain in knees over the reference store, amplification, memory, verdict."""
     against = reference(stores)
     rows = tuple(
         (
@@ -253,7 +253,7 @@ def trend_lines(trends: Sequence[Trend]) -> Iterator[str]:
 
 
 def trend_table(trends: Sequence[Trend]) -> Table:
-    """Return a table of all trends: how many runs, the median, the last value, and the changes of level."""
+    """Return a table with a row for each trend: number of runs, median, last value, and changes of level."""
 
     def row(trend: Trend) -> tuple[str, ...]:
         values, disturbed = trend.frame["value"], int(trend.frame["disturbed"].sum())
@@ -268,6 +268,6 @@ def trend_table(trends: Sequence[Trend]) -> Table:
 
 
 def history_sections(run: Run) -> Iterator[Section]:
-    """Yield the section on trends, if the run looked at the history of other runs (experiment 08)."""
+    """Yield the section on trends, if the run is of experiment 08, which reads the history of other runs."""
     if (trends := trends_of(run)) is not None:
         yield Section.of("history", history(trends).at(TRENDS), *([trend_table(trends)] if trends else []))

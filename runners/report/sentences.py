@@ -1,4 +1,4 @@
-"""Write every typed value of an answer in words. Nowhere else does an answer become English.
+"""Write every typed value of an answer in words. No other module turns answers into English.
 
 `words_of` writes one piece of evidence by the function for its type. An experiment that has evidence of another type
 registers a function for this type with `words_of.register`.
@@ -196,7 +196,7 @@ def _(tail: Explained) -> str:
 
 
 def main_evidence(answer: Answer) -> object | None:
-    """Return an answer's first decided difference in the quantity of its first piece of evidence; else that piece."""
+    """Return an answer's first piece of evidence; if it is a difference, the first decided one in its quantity."""
     first, alike = (
         next(iter(answer.evidence), None),
         (piece for piece in answer.evidence if isinstance(piece, Difference)),
@@ -212,7 +212,7 @@ def evidence_of(answer: Answer) -> str:
 
 
 def evidence_table(answer: Answer) -> Table | None:
-    """Return a table of evidence, a row per treatment or pair of values; None for at most MOST_PAIRS pairs."""
+    """Return a table with a row per treatment or pair of values; None for few pairs, or if some evidence is no pair."""
     differences = [piece for piece in answer.evidence if isinstance(piece, Difference)]
     of_measures = (
         piece for piece in answer.evidence if isinstance(piece, Measure) and piece.relation == Relation.AGAINST

@@ -55,7 +55,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 @cache
 def _settings() -> dict[Any, Any]:
-    """Return matplotlib's defaults with the lab's settings, all of which matplotlib checks whenever they are set."""
+    """Return matplotlib's defaults with the lab's settings. Cached, as matplotlib checks every value when it is set."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)
@@ -254,7 +254,7 @@ def legend(figure: Picture, most: int, fontsize: float = 8.5, handles: Sequence[
 
 
 def colour_of(engine: str) -> str:
-    """Return an engine's own colour; if it has none, one of the SPARE colours, which its name determines."""
+    """Return an engine's own colour; if it has none, one of the SPARE colours, chosen by the engine's name."""
     return ENGINE_COLOURS.get(engine, SPARE[sum(map(ord, engine)) % len(SPARE)])
 
 
@@ -337,7 +337,7 @@ SOLID, DOTTED = "-", (0, (1, 1.5))
 
 
 def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
-    """Return (label, style) of a do-nothing server's line: solid at a load's rate and connections, dotted at others."""
+    """Return (label, dash) of the floor's line: solid if it has the rate and connections of a load, else dotted."""
     if any(instrument.taken_at(floor, load) for load in loads):
         return "instrument floor (do-nothing server)", SOLID
     where = f"{words.rate(facts.offered_rps(floor))} on {words.connections(floor.record.connections or 0)}"
@@ -347,8 +347,8 @@ def floor_look(floor: Step, loads: Sequence[Step]) -> tuple[str, Any]:
 def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D | None:
     """Draw percentiles of `floor`, a load on a server that does nothing, as lines across a plot of latency in us.
 
-    Return the legend's entry, or None if nothing may be quoted. Set the limits of the y axis before: they stay, and a
-    line beyond them is omitted. If the floor has the rate and connections of a load, the area below its median is
+    Return the legend's entry, or None if no percentile may be quoted. Set the limits of the y axis before: they stay,
+    and a line beyond them is omitted. If the floor has the rate and connections of a load, the area below its median is
     shaded; else the lines are dotted.
     """
     quoted = [(level, value.value) for level in LEVELS if floor and (value := facts.quoted(floor, level)) is not None]
@@ -374,6 +374,6 @@ def floor_lines(axes: Axes, floor: Step | None, loads: Sequence[Step]) -> Line2D
 
 
 def reach(floor: Step | None) -> list[float]:
-    """Return [the floor's median in us], for the limits of an axis; [] without a floor that may be quoted."""
+    """Return [the floor's median in us], for the limits of an axis; [] if there is none, or it may not be quoted."""
     value = facts.quoted(floor, LEVELS[0]) if floor is not None else None
     return [value.value] if value is not None else []

@@ -126,7 +126,7 @@ def escape(value: object) -> str:
 
 
 def fenced(text: str, language: str = "") -> Markdown:
-    """Return `text` as a code block whose fence is longer than any run of backticks in it."""
+    """Return `text` as a Markdown code block, whose fence is longer than any sequence of backticks in `text`."""
     text = UNPRINTABLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -144,7 +144,7 @@ def table(content: Table, place: Callable[[str], str | None] = lambda anchor: an
 
 
 def captioned(content: Table, place: Callable[[str], str | None]) -> Markdown:
-    """Return a Markdown table, with a caption unless this begins like the first column's head; `place`: see `table`."""
+    """Return a Markdown table with its caption, unless that begins with the first column's head; see `table`."""
     caption = "" if content.caption.startswith(f"{content.head[0]}:") else f"{bold(content.caption)}\n\n"
     return Markdown(f"{caption}{table(content, place)}")
 

@@ -108,7 +108,7 @@ def _row(axes: Axes, floor: Floor, y: float) -> None:
 def floors(measured: Sequence[Floor]) -> style.Picture:
     """Draw every generator's p50 (filled) and p99 (hollow) over its rounds, on a server that does nothing.
 
-    A panel has one rate and one number of connections. wrk, which has no rate, is in the last panel of its connections.
+    A panel has one rate and connection count. wrk, which has no rate, is in the last panel with its connection count.
     """
     panels: list[tuple[str, list[Floor]]] = []
     points = instrument.points(measured)
@@ -159,7 +159,7 @@ def _rows(spectrum: pd.DataFrame) -> pd.DataFrame:
 
 @style.styled
 def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture:
-    """Draw latency of `rounds` and of a published output over linear percentiles. A timer makes a straight line."""
+    """Draw `rounds` and a published output: latency by percentile on linear axes. A timer gives a straight line."""
     curves = [(label_of(tool := facts.tool(step)), step.frames["spectrum"], colour_of(tool), "-") for step in rounds]
     name = f"published (wrk2, {words.rate(published.rate_rps)})"
     curves.append((name, published.spectrum_frame(), style.INK, ":"))
@@ -190,7 +190,7 @@ def staircase(rounds: Sequence[Step], published: ConsoleReport) -> style.Picture
 def stall(seen: Sequence[Stall]) -> style.Picture:
     """Draw how many requests to a frozen server took longer than each response time, a line per generator.
 
-    The broad grey line shows the waits that follow from the schedule. A generator that counts them all lies on it.
+    The broad grey line shows the waits that follow from the schedule. If a generator counts all, its line lies on it.
     """
     figure = style.Picture(8.4, 4.6)
     axes = figure.add_subplot()
@@ -257,7 +257,7 @@ def _added(difference: Difference) -> str:
 
 @style.styled
 def two_generators(readings: TwoReadings) -> style.Picture:
-    """Draw response time by percentile, a line for every round of both generators."""
+    """Draw response time by percentile, a line for every round of wrk2 and of truepace."""
     spectra = ((step.frames["spectrum"], facts.tool(step)) for step in readings.loads)
     curves = (curve(spectrum, facts.RESPONSE, label_of(tool), colour_of(tool)) for spectrum, tool in spectra)
     lines = [line for line in curves if line is not None]

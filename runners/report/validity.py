@@ -15,7 +15,7 @@ from runners.results.checks import Check, Consequence
 from runners.results.conclusion import Conclusion
 from runners.results.generators import HostNetwork, host_networks
 
-MOST_NAMED = 3  # values of a failed check; one more than that is written too
+MOST_NAMED = 3  # the most values of a failed check in a sentence; if there is only one more, it is written too
 #: By check: the text that says what failed, and the text that says what follows.
 _FAILED: dict[str, list[str]] = tomllib.loads(tables.template("checks.toml"))
 
@@ -53,7 +53,7 @@ def validity_line(checks: Sequence[Check]) -> str:
 
 
 def failed_checks(conclusion: Conclusion) -> Iterator[str]:
-    """Yield a sentence for each kind of failed check and the questions it touches; kinds that touch none are last."""
+    """Yield a sentence on each kind of failed check and the questions it affects; kinds that affect none come last."""
     harmless = list[str]()
     failed = [check for check in conclusion.checks if check.failed]
     for checks in facts.grouped(failed, lambda check: check.about).values():
@@ -100,7 +100,7 @@ def notices(run: Run, has_sections: bool = False) -> Iterator[str]:
 
 
 def _remarks(run: Run) -> Iterator[tuple[Step, str]]:
-    """Yield (step, remark) for networks of hosts, steps not quoted, unreadable files, and empty profiles."""
+    """Yield (step, remark) on networks to generators' hosts, steps not quoted, unreadable files, empty profiles."""
     yield from ((network.step, _network(network)) for network in host_networks(run) if network.matters)
     measured = [step for step in run.steps if step.kind in ("load", "floor")]
     for step in measured:

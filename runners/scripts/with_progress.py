@@ -2,8 +2,8 @@
 
     with_progress.py [--growing FOLDER --of COUNT] TEXT COMMAND...
 
-With `--growing` it also prints how many entries FOLDER has gained since, of at most COUNT. It exits with the exit code
-of the command.
+With `--growing` it also prints how many entries FOLDER has gained since the start, of at most COUNT. It exits with the
+exit code of the command.
 """
 
 import argparse

@@ -12,7 +12,7 @@ KEPT_METADATA = {"tags"}
 
 
 def without_outputs(model: dict[str, Any], path: str, contents_manager: object) -> None:
-    """Remove outputs, counts and metadata that running adds from a notebook of the project, before it is saved."""
+    """Before one of the project's notebooks is saved, remove the outputs, counts and metadata that a run has added."""
     if model["type"] != "notebook" or not OWN.fullmatch(path.strip("/")):
         return
     content = model["content"]
