@@ -24,7 +24,7 @@ from runners.results.answer import Measure, Unit
 from runners.results.generators import LATE_US
 from runners.results.results import Results
 
-FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
+FEWEST_PROFILE_SAMPLES = 300  # with so many, a share of 50 % is known to within about 6 %
 #: The largest relative change of service time that the check allows in requests that follow a request to one server.
 MOST_CARRY_OVER = 0.05
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runners.results.results import Results
 
 OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
-SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again
+SETTLED_S = 1.0  # after the node responds again: by then the other nodes have probed it and use it again
 EVENTS = ("killed", "started", "responds")
 
 
@@ -73,7 +73,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: "Results", subject: str) -> Answer | None:
-    """Answer: do requests to the setting `subject` fail in whole seconds without a node? None if no node was killed."""
+    """Answer: do requests to setting `subject` fail while a node is down? None if none was killed, or for under 1 s."""
     outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None
