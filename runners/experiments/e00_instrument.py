@@ -17,7 +17,7 @@ NOOP = Setting.of("noop")
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
 #: The server is frozen twice: in the middle of the load, and from shortly before its end until after it.
 STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
-CLOSED = "wrk"  # it knows no rate
+CLOSED = "wrk"  # the generator that offers no rate: it sends in closed loop
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def sizes(experiment: str, blocks: str) -> dict[str, Size]:
 
 
 def ladders(experiment: str) -> dict[str, AroundTheKnee]:
-    """Return an experiment's plans of a knee search and of rates around the knee, by the name of the size."""
+    """Return {name of a size: plan of an experiment's knee search and of rates around the knee} from sizes.toml."""
     plans = {}
     for name, fields in _tables()[experiment]["ladders"].items():
         shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}

@@ -109,7 +109,7 @@ class Measure:
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy with `value` as the whole or goal of this number: 10 of 12. `unit`: None means this unit."""
+        """Return a copy with `value` as the whole or goal of this number (10 of 12), in `unit` or else in this unit."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
@@ -237,7 +237,7 @@ class Answered:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict is the original report's claim; None without a claim or with an inconclusive verdict."""
+        """Whether the verdict agrees with the report's claim; None without a claim or with an inconclusive verdict."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -261,13 +261,13 @@ def answered(asked: Asked, results: Results) -> Answered:
 
 @answering
 def either(results: Results, *answers: Answering) -> Answer | None:
-    """Answer as the first function in `answers` does that does not return None; None if all return None."""
+    """Answer with the first result of the functions `answers` that is not None; None if all results are None."""
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
 @answering
 def with_more(results: Results, given: Answering, *more: Answering) -> Answer | None:
-    """Answer as the function `given` does, and add the evidence of the functions in `more`; None if `given` does."""
+    """Answer as the function `given`, and add the evidence of the functions in `more`; None if `given` returns None."""
     answer, others = given(results), (part(results) for part in more)
     return answer and replace(answer, evidence=sum((part.evidence for part in others if part), answer.evidence))
 

@@ -47,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return how many requests a cluster's loaded node served and passed on in `steps`; None if it has no counts."""
+    """Return how many requests a cluster's loaded node served and passed on in `steps`; None without counts of both."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -231,7 +231,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return [(step on setting NEW, share of `event` for passing requests on)] by workload; [] if one is unknown."""
+    """Return (step on setting NEW, share of `event` for passing requests on) by workload; [] if a share is unknown."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -292,7 +292,7 @@ def alike(results: Results, *workloads: str) -> Answer | None:
 
 
 def pool_threads(results: Results) -> Answer | None:
-    """Answer: has a node's thread pool fewer threads in setting NEW than in OLD? None if no command says so."""
+    """Answer: has a node's thread pool fewer threads in setting NEW than in OLD? None if a command does not say."""
     flags = ((step.subject, flag) for step in results.run.steps for flag in step.record.server.command)
     here = {subject: int(flag.partition("=")[2]) for subject, flag in flags if flag.startswith("--pool-threads=")}
     if not {OLD, NEW} <= here.keys():

@@ -111,7 +111,7 @@ def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatme
 
 @answering
 def added_bytes(results: Results, label: str, block: str, treatment: str) -> Answer | None:
-    """Answer: does a treatment allocate more than its baseline? Yes, with the added share, if decided, else None."""
+    """Answer: does a treatment allocate more than its baseline? Yes, with the share added, if decided; else None."""
     rows = [row for _, row in _rows(results, "allocated_bytes", (block,), treatment) if row.decided]
     parts = (Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows)
     return Answer(Verdict.YES, tuple(Measure.of(label, part, Unit.SHARE) for part in parts)) if rows else None
@@ -120,7 +120,7 @@ def added_bytes(results: Results, label: str, block: str, treatment: str) -> Ans
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: has the change in `row` a direction in `yes`? Inconclusive if the direction is undecided or refused."""
+    """Answer: has the change in `row` a direction in `yes`? Inconclusive if it is undecided, or not compared."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0

@@ -27,7 +27,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers (from 1) of the answers that use a check's steps and quantities that the check judges."""
+        """Return the numbers (from 1) of answers that rest on steps and on a quantity that the check concerns."""
         steps = set(check.steps)
         rest = ((number, given.answer) for number, given in enumerate(self.answers, 1))
         return tuple(number for number, answer in rest if steps & {*answer.steps} and _concerns(check, answer))

@@ -34,7 +34,7 @@ class KneeRatio:
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is setting `of`'s knee higher than setting `against`'s, under `workload`? None if one was not measured.
+    """Answer: under `workload`, is the knee of setting `of` above that of setting `against`? None if one is unknown.
 
     A knee is the highest rate that meets an objective. Inconclusive with fewer than FEWEST_STARTS starts of a server.
     """

@@ -79,7 +79,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if any failed; else UNDECIDED if one is inconclusive, unless `inconclusive_passes`; else DONE."""
+    """Return LIMIT if a limit failed, DONE if all passed or `inconclusive_passes` is true, else UNDECIDED."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT

@@ -144,7 +144,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: are the medians of all loops that wait CLOSE to the ACK timer plus a kernel tick? None if none waits."""
+    """Answer: are the medians of all loops that wait within CLOSE of the ACK timer plus a tick? None if none waits."""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -209,7 +209,7 @@ def mixed(results: "Results") -> Answer | None:
 
 
 def waits_idle(results: "Results") -> Answer | None:
-    """Answer: could a CPU profile show the wait? No, for no thread computes meanwhile; None without such a profile."""
+    """Answer: could a CPU profile show the wait? No, no thread computes meanwhile; None if no such loop is profiled."""
     measures, steps = [], []
     for step in results.run.find(kind=KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)

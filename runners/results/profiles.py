@@ -181,7 +181,7 @@ def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> 
 
 
 def polling_halves(results: Results) -> Answer | None:
-    """Answer: does polling's CPU share halve from the lowest to the highest profiled rate? None with fewer than two."""
+    """Answer: does polling's CPU share halve from the lowest to the highest profiled rate? None without two rates."""
     below_half, evidence, steps = list[Bounded](), list[Measure](), list[Step]()
     first_steps = [ladder.steps[0] for ladder in results.ladders if ladder.base is not None]
     for workload, subject in dict.fromkeys((step.workload, step.subject) for step in first_steps):

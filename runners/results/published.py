@@ -135,7 +135,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server cause a workload's published errors? No if requests for absent keys did, else None."""
+    """Answer: did the server cause a workload's published errors? No if GETs of absent keys explain them, else None."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -159,7 +159,7 @@ PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 @answering
 def reads_the_disk(results: Results, step_name: str) -> Answer | None:
-    """Answer: do a load's GETs read the disk? Yes if at least MANY_READS pages per GET were; None if unknown."""
+    """Answer: do a load's GETs read the disk? Yes if at least MANY_READS pages per GET were read; None if unknown."""
     step = next((step for step in results.run.steps if step.name == step_name), None)
     read_bytes = step.record.process_after.read_bytes if step is not None else None
     if step is None or read_bytes is None or not (gets := facts.number(step, "completed")) > 0:

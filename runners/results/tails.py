@@ -35,7 +35,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
     """Answer: does `cause` (such as compaction) explain the tail of the load `step_name`? None without such a load.
 
     The tail is the extra time of slow responses. No if the cause's share of it is below MARGIN, or without latency
-    spikes; else yes if the share is above zero beyond chance. Inconclusive without events of the cause or a known tail.
+    spikes; else yes if above zero beyond chance. Inconclusive if the cause had no events, or if the tail is not known.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:

@@ -79,7 +79,7 @@ class RunningTarget:
         return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop the server and all that it started, unless it ran before. Return the exit code. May be called twice."""
+        """Stop the server and its children if the lab started it; return its exit code, else 0. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
@@ -233,7 +233,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    It keeps the description in `file`, so that old and new code start in the same way. Raises PlanError on failure.
+    This target has the description in `file`, so that old and new code start alike. Raises PlanError on failure.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))
