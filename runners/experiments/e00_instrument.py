@@ -22,7 +22,7 @@ CLOSED = "wrk"  # the generator that offers no rate: it sends in closed loop
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size of run, such as quick; a round measures a generator at every point that it can send."""
+    """The rounds of one size of run, such as quick; a round has one load for every generator and point."""
 
     points: tuple[tuple[int, float], ...]  # pairs of connections and rate
     rounds: int
@@ -31,7 +31,7 @@ class Rounds:
     window_s: float
 
     def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
-        """Return the trials of round `number` in random order: every generator at every point that it can send."""
+        """Return the trials of round `number` in random order: every generator at all `points` that it can send."""
         trials = list[Trial]()
         for connections, rps in self.points:
             for tool in generators:

@@ -121,7 +121,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks for the parameters `asked`: a stage per server; then JDK 25 with nodelay and without."""
+    """Return the blocks for the parameters `asked`: closed loops by server; then JDK 25 with and without nodelay."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
     if (compared := COMPARED.get(size)) is None:

@@ -57,7 +57,7 @@ def compared(
 ) -> Interleaved:  # fmt: skip
     """Return a comparison of settings, the first of which is the baseline, by closed loops in slices of time.
 
-    Two settings are started FEWEST_STARTS times; three or more, or size full, as SLICES says. `workload` None: PUT.
+    Two settings are started FEWEST_STARTS times; three or more, or size full, as SLICES says. `workload`: None is PUT.
     """
     plan = SLICES[size]
     return Interleaved(

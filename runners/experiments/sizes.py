@@ -19,7 +19,7 @@ def _tables() -> Any:
 
 
 def sizes(experiment: str, blocks: str) -> dict[str, Size]:
-    """Return the sizes, by their names, in the table `experiment.blocks` of sizes.toml, for example 01.compared."""
+    """Return {name of a size, such as quick: its loads} from table `experiment.blocks` of sizes.toml (01.compared)."""
     return {name: Size(name, **fields) for name, fields in _tables()[experiment][blocks].items()}
 
 

@@ -47,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return how many requests a cluster's loaded node served and passed on in `steps`; None without counts of both."""
+    """Return how many requests a cluster's loaded node served and passed on in `steps`; None without any count."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:

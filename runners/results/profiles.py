@@ -66,7 +66,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the sum of several categories' shares (0..1) and of their bounds; None if the profile has none."""
+    """Return the sum of categories' shares (0..1), and of the shares' bounds; None if the profile has none of them."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None

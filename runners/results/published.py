@@ -62,7 +62,7 @@ def keeps_its_rate(output: Output) -> bool:
 
 @answering
 def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer | None:
-    """Answer: does a closed loop here reach the published rate, in all workloads with both? None if none has both."""
+    """Answer: does a closed loop here reach the published rate, in all workloads with both rates? None without any."""
     measures, enough, steps = [], [], []
     for workload in workloads:
         output = results.published_output(workload)
@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were published percentiles measured at the published rate? No if an index states another, else None."""
+    """Answer: were published percentiles measured at the published rate? No if the index says another, else None."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:

@@ -41,7 +41,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor: the path of the file `name` in the folder that attribute `of` has; `content` describes the file."""
+    """A descriptor: the path of file `name` in the folder that attribute `of` has; `content` describes the file."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of

@@ -95,7 +95,7 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or use one that runs already, and wait until it is ready.
 
-    `cpus`: its cores unless the description names some. Raises PlanError, or ServerError if it does not get ready.
+    `cpus`: the cores to use if the description names none. Raises PlanError, or ServerError if it does not get ready.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -129,7 +129,7 @@ def launch(
 
 
 def build(file: TargetFile, log: Path) -> None:
-    """Run the `build` command of a target in its directory. Raises PlanError with the last lines if it fails."""
+    """Run the `build` command of a target in its directory. Raises PlanError, with its last output, if it fails."""
     if file.target.build:
         log.parent.mkdir(parents=True, exist_ok=True)
         _run_to_end(f"{file.path}, key build", file.target.build, file, log)
@@ -139,7 +139,7 @@ def _run_to_end(
     where: str, command: Sequence[str], file: TargetFile, log: Path,
     environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
 ) -> None:  # fmt: skip
-    """Run a command in the target's directory. Raises PlanError if it fails, with a text that begins with `where`."""
+    """Run a command in the target's directory. Raises PlanError, which begins with `where`, if it fails."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)

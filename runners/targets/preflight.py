@@ -19,7 +19,7 @@ QUESTION_S = 2.0
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if something that a target names is absent; ServerError if its port is busy, or not served."""
+    """Raise PlanError if something that a target names is absent; ServerError if its port is wrongly open or closed."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():

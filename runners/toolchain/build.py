@@ -188,7 +188,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return a folder with async-profiler's jars: the servers' build, or one that Maven fills. Raises ToolError."""
+    """Return a folder with async-profiler's jars: the servers' build has it, or Maven fills it. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -229,7 +229,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
     """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError if the build fails.
 
-    `source`: the path of a copy of its files, or the path or URL of a clone; None: its public repository.
+    `source`: the path of a copy of wrk2's files, or the path or URL of a clone; None: wrk2's public repository.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):
@@ -318,7 +318,7 @@ def prepare(
 ) -> Workshop:
     """Return the tools of a run, built if need be. Raises ToolError if a JDK or generator that the run needs is absent.
 
-    `own_servers`: the run needs the lab's servers, and so a JDK. Without them, it needs a JDK only if the crate's
+    `own_servers`: the run needs the lab's servers, and so a JDK. A run without them needs a JDK only if the crate's
     server that does nothing is absent. `profiled`: prepare the profiler for a target's JVM too, if there is a JDK.
     """
     jdk = tools.require_jdk() if own_servers else None
