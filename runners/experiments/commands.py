@@ -24,7 +24,7 @@ from runners.experiments.e09_compare import EXPERIMENT as COMPARE
 
 
 def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return loads at one rate: on a do-nothing server, then on the server in `asked`. Raises PlanError."""
+    """Return loads at one rate: on a do-nothing server, then on the given one. Raises PlanError for a bad parameter."""
     text, size = str(asked["setting"]), SIZES[str(asked["size"])]
     setting, workload = setting_of(text), workload_of(str(asked["workload"]), [text])
     return (FixedRate(
@@ -35,7 +35,7 @@ def load(asked: Mapping[str, Value]) -> tuple[Block, ...]:
 
 
 def knee(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return a knee search that fits into `minutes`, or the shortest there is. Raises PlanError for a bad parameter."""
+    """Return a knee search within the parameter `minutes`, or the shortest search. Raises PlanError if one is bad."""
     text = str(asked["setting"])
     server = WarmServer(setting_of(text), workload_of(str(asked["workload"]), [text]), SIZES[str(asked["size"])])
     shape = Shape(int(asked["connections"]), int(asked["threads"]), float(asked["probe_s"]))

@@ -17,12 +17,12 @@ NOOP = Setting.of("noop")
 WARMING = Trial("warm-server", "warmup", FIXED_GET, None, Shape(8, 1, 3.0, 0.0), label="warm-up of the server")
 #: The server is frozen twice: in the middle of the load, and from shortly before its end until after it.
 STALL_S, STALL_RPS, FREEZES = 4.0, 1_000.0, (Freeze(1.0, 0.5), Freeze(3.0, 1.4))
-CLOSED = "wrk"  # it knows no rate
+CLOSED = "wrk"  # the generator that offers no rate: it sends in closed loop
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The rounds of one size of run, such as quick; a round measures a generator at every point that it can send."""
+    """The rounds of one size of run, such as quick; a round has one load for every generator and point."""
 
     points: tuple[tuple[int, float], ...]  # pairs of connections and rate
     rounds: int
@@ -31,7 +31,7 @@ class Rounds:
     window_s: float
 
     def trials(self, number: int, generators: tuple[str, ...]) -> tuple[Trial, ...]:
-        """Return the trials of round `number` in random order: every generator at every point that it can send."""
+        """Return the trials of round `number` in random order: every generator at all `points` that it can send."""
         trials = list[Trial]()
         for connections, rps in self.points:
             for tool in generators:

@@ -19,12 +19,12 @@ WORKLOADS = ("put", "get")
 PUT_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "merge-tail", "median", "gc-tail")
 GET_QUESTIONS = ("rate", "store-cpu", "sockets", "alloc", "disk", "errors")
 TARGET_KEYS = ("servers",)
-#: The sizes of the comparison of stores by one schedule, and the relative difference of medians that matters.
+#: By size of run, the loads that compare stores by one schedule; and the relative difference of medians that matters.
 COMPARED = sizes("01", "compared")
 MARGIN = 0.03
 #: The report's store; a load of about as many PUTs as published (4.5 million, over two memtables); its seconds by size.
 STORE, VOLUME, VOLUME_S = "rocksdb", "put-volume", {PUBLISHED: 600.0, "full": 600.0}
-#: Detours of the published server (a setting adds one of them), and the setting of the lab's own store with a cache.
+#: Needless work of the published server (a setting for each kind), and the setting of the lab's own store with a cache.
 DETOURS = ("copied-values", "string-keys", "new-response")
 CACHED = Setting("lsm-cache", "lsm", (f"{CACHE}={32 * MIB}",))
 

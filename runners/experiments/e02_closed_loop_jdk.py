@@ -27,7 +27,7 @@ SIZES: dict[str, tuple[float, float, tuple[int, ...]]] = {
     "smoke": (1.0, 1.0, (1,)), "quick": (4.0, 2.5, (1, 2, 4)), "published": (60.0, 10.0, (1, 2, 4)),
     "full": (60.0, 60.0, (1, 2, 4)),
 }  # fmt: skip
-#: The sizes of the comparison of JDK 25 with and without its default, nodelay; the smoke size has no time for it.
+#: By size of run, loads that compare JDK 25 with and without its default, nodelay; the smoke size has no time for it.
 COMPARED = sizes("02", "compared")
 MARGIN, VALUE_BYTES = 0.1, 25
 
@@ -121,7 +121,7 @@ STAGES = {stage.name: stage for stage in (
 
 
 def blocks(asked: Mapping[str, Value]) -> tuple[Block, ...]:
-    """Return the blocks for the parameters `asked`: a stage per server; then JDK 25 with nodelay and without."""
+    """Return the blocks for the parameters `asked`: closed loops by server; then JDK 25 with and without nodelay."""
     size, pair = str(asked["size"]), tuple(STAGES[name].setting for name in ("jdk25", "delayed"))
     stages = tuple(stage.block(size, listed(asked["profile"])) for stage in STAGES.values())
     if (compared := COMPARED.get(size)) is None:

@@ -21,17 +21,17 @@ VALUE_BYTES = 12
 #: The number of keys to draw from, by size; `published` and `full` draw from as many as the report did.
 KEYS = {"smoke": 2_000, "quick": 50_000, "published": 1_000_000, "full": 1_000_000}
 CONNECTIONS = 64
-#: The sizes of the comparison on one connection: a request with the hand-over, and without.
+#: By size of run, the loads on one connection that compare a request with the hand-over and without.
 COMPARED = sizes("03", "compared")
-#: The sizes of closed loops on one connection and on many, in rounds of fresh starts; short sizes have none.
+#: By size of run, closed loops on one connection and on many, in rounds of fresh starts; short sizes have none.
 LOOPS = sizes("03", "loops")
-#: The sizes of the comparisons, by slices, of selectors and hand-over, with small and large values; not short ones.
+#: By size of run, comparisons by slices of selectors and hand-over, with small and large values; short sizes have none.
 SLICES = sizes("03", "slices")
 SLICED = ("put", "get", "put-10k", "get-10k")
 SLICED_QUESTIONS = {"put": ("pool-rate", "selectors-rate"), "get": ("get-rate", "get-selectors")}
 LARGE_BYTES, LARGE_KEYS, MARGIN, AT_ONCE = 10_000, 2_000, 0.05, 2
 SMALL_GET = replace(random_gets(10_000, VALUE_BYTES), name="get-small")  # the fill takes less than a second
-LOCK_S = {("published", "get-rates-blocking-many"): 60.0}  # of a recording of rare waits, by size and block
+LOCK_S = {("published", "get-rates-blocking-many"): 60.0}  # seconds of a recording of rare waits, by (size, block)
 #: Rates offered to a pool, as shares of its closed loop's rate: one that it can serve, and one that it can't.
 OVERLOAD_SHARES = (0.8, 2.0)
 LADDERS = ladders("03")
@@ -78,7 +78,7 @@ def get(size: str) -> Workload:
 
 
 def closed_loops(size: str, connections: int) -> FixedRate:
-    """Return closed loops on servers of one selector, with and without a pool behind it, in rounds of fresh starts."""
+    """Return closed loops, in rounds of fresh starts, on servers with one selector, with and without a thread pool."""
     return FixedRate.rounds(
         "connections", "closed loops behind one selector, on one connection and on many, with a pool and without",
         [replace(EXECUTIONS[name], all_cores=False) for name in ("selector-one", "blocking-one")],

@@ -27,10 +27,10 @@ PUBLISHED_RPS = 10_000
 #: By size, keys in the store and keys that GET asks for: as published (a store of 3 GB) in the last two sizes.
 STORED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 2_500_000, "full": 2_500_000}
 ASKED_KEYS = {"smoke": 2_000, "quick": 100_000, PUBLISHED: 300_000, "full": 300_000}
-#: The sizes of the comparison of a cold server with a warm one: no warm-up, since the first requests are compared.
+#: By size of run, loads that compare a cold server with a warm one: no warm-up, since the first requests are compared.
 COMPARED = sizes("04", "compared")
 LADDERS = ladders("04")
-#: The sizes of closed loops with compaction and without, on so many connections that requests lack what it takes.
+#: By size of run, closed loops with and without compaction, on so many connections that it takes CPU from requests.
 LOOPS, MANY = sizes("04", "loops"), 64
 #: Keys written to a warm store before its load: 1.5 GB as published; short sizes have only the keys of earlier loads.
 WARM_KEYS = {PUBLISHED: 1_250_000, "full": 1_250_000}
@@ -65,7 +65,7 @@ def get(size: str) -> Workload:
 
 
 def filled(workload: Workload, size: Size) -> Workload:
-    """Return the workload on a store that is filled first, with as many keys as WARM_KEYS has for this size."""
+    """Return the workload with a fill of its store before it, of as many keys as WARM_KEYS has for this size."""
     return replace(workload, filled_keys=WARM_KEYS.get(size.name, 0), filled_value_bytes=LARGE_BYTES)
 
 

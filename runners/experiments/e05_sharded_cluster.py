@@ -23,9 +23,9 @@ KEYS = {"smoke": 2_000, "quick": 12_000, PUBLISHED: cluster.PUBLISHED_KEYS, "ful
 LADDERS = ladders("05")
 LOADS = sizes("05", "loads")
 SLICES = sizes("05", "slices")
-#: The sizes of the comparison, by request, of one node with three: what passing a request on costs; not in short sizes.
+#: By size of run, loads that compare one node with three by request: what passing on costs; short sizes have none.
 PRICE = sizes("05", "price")
-#: How many treatments are up at once, with the baseline and its control (four JVMs); the change that matters.
+#: How many treatments are up at once besides the baseline and its control (so four JVMs); the change that matters.
 AT_ONCE, MARGIN = 2, 0.05
 #: Offered rates as shares of a closed loop's: with profiles (low: a lock profile costs much), and with a node killed.
 IN_DEPTH_SHARE, OUTAGE_SHARE = 0.3, 0.5
@@ -59,7 +59,7 @@ def compared(
 ) -> Interleaved:  # fmt: skip
     """Return a comparison of settings, the first of which is the baseline, by closed loops in slices of time.
 
-    Two settings start FEWEST_STARTS times; more of them, or at size full, as SLICES says. `workload`: None means PUT.
+    Two settings are started FEWEST_STARTS times; three or more, or size full, as SLICES says. `workload`: None is PUT.
     """
     plan = SLICES[size]
     return Interleaved(
@@ -71,7 +71,7 @@ def compared(
 
 
 def one_node(single: Setting, before: Setting, after: Setting, size: str, connections: int) -> Iterator[Block]:
-    """Yield comparisons of one node with three, `before` and `after` the changes; no block if PRICE lacks the size."""
+    """Yield comparisons of one node with three, `before` and `after` report 5's changes; none if PRICE lacks `size`."""
     plan, few = PRICE.get(size), min(connections, cluster.REPLICATED_CONNECTIONS)
     if plan is None:
         return

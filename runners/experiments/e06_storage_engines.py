@@ -21,10 +21,10 @@ REWRITES = 2
 MEMORY_HEAP_MB = {"full": 4_096}
 LADDERS = ladders("06")
 LOADS = sizes("06", "loads")
-#: The sizes of the comparison of two stores by one schedule, and the relative difference of medians that matters.
+#: By size of run, loads that compare two stores by one schedule; and the relative difference of medians that matters.
 COMPARED = sizes("06", "compared")
 MARGIN = 0.03
-#: The stores that the quick size reads (after a fill), and those that it writes: no question is about further stores.
+#: The stores that the quick size reads (after a fill), and the stores that it writes: no question is on other stores.
 READ = (REFERENCE_STORE, "lsm")
 WRITTEN = (*READ, "rocksdb-tuned", "leveldb", "files", "noop")
 #: Two stores whose profiles at one rate are compared.
@@ -38,7 +38,7 @@ def fitting(chosen: list[Setting], workload: Workload, size: str) -> list[Settin
 
 
 def settings(names: str, size: str) -> list[Setting]:
-    """Return a server setting for each store in `names`, which commas separate. `size` decides the heap of `memory`."""
+    """Return a server setting for each store in `names`, separated by commas. `size` decides the heap of `memory`."""
     chosen = [STORES[name] for name in names.split(",")]
     heap_mb = MEMORY_HEAP_MB.get(size, 0)
     return [replace(store, heap_mb=heap_mb) if store.engine == "memory" else store for store in chosen]

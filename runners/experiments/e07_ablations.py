@@ -45,7 +45,7 @@ class Switch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A change to the store that the authors proposed, as switches.toml describes it."""
 
     title: str
-    what: str  # what its levels are, in words
+    what: str  # a description of its levels
     workload: str  # a key of SENT
     gain: str  # the quantity that it should improve
     levels: dict[str, dict[str, str]]  # flags by label; the first is the baseline

@@ -1,4 +1,4 @@
-"""Show every experiment with the answers of its longest run: the notebooks' first page."""
+"""Show every experiment with the answers of its longest run, for the first page of the notebooks."""
 
 import json
 from collections.abc import Sequence

@@ -34,7 +34,7 @@ class Criterion(Question, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 @cache
 def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
-    """Return the rows of the table by experiment and key. Raises LabError if the table can't be read."""
+    """Return {experiment: {key of a question: its row}} of the table. Raises LabError if the table can't be read."""
     try:
         return msgspec.toml.decode(path.read_bytes(), type=dict[str, dict[str, Criterion]])
     except (OSError, msgspec.MsgspecError) as error:
@@ -44,7 +44,7 @@ def criteria(path: Path = TABLE) -> dict[str, dict[str, Criterion]]:
 def answered_by(number: str, answering: Mapping[str, Answering], **same: str) -> tuple[Asked, ...]:
     """Return an experiment's questions with the functions that answer them.
 
-    `answering`: the functions by key. `same`: values of fields that all its questions have.
+    `answering`: {key of a question: function that answers it}. `same`: {field: one value for all these questions}.
     """
     rows = {key: msgspec.structs.replace(row, key=key, **same) for key, row in criteria()[number].items()}
     return tuple(Asked(rows[key], answer) for key, answer in answering.items())

@@ -1,4 +1,4 @@
-"""Write a run's report again, archive a run as a reference result, and bring the references into README.md."""
+"""Write a run's report again, archive a run as a reference result, and write reference results into README.md."""
 
 import json
 import re
@@ -26,13 +26,13 @@ from runners.toolchain.tools import shown
 
 
 def concluded(folder: RunFolder, questions: Sequence[Asked] = ()) -> Conclusion:
-    """Return a run's answers to `questions`, from its folder and the published outputs that it is compared with."""
+    """Return a run's conclusion, with answers to `questions`, from its folder and the published outputs to compare."""
     run = read_run(folder)
     return conclude(run, outputs_of(run.manifest), questions)
 
 
 def outputs_of(manifest: Mapping[str, Any]) -> dict[str, ConsoleReport]:
-    """Return load generators' published outputs to compare a run with, by name; empty if it ran on a user's servers."""
+    """Return {name: a generator's published output} to compare a run with; empty if it ran on a user's servers."""
     on_targets = (manifest.get("parameters") or {}).get("target")
     workloads = () if on_targets else plan_of(str(manifest["experiment"])).workloads
     outputs = {}

@@ -36,7 +36,7 @@ def plan_of(name: str) -> Experiment:
 def questions_of(number: str, asked: Mapping[str, object] | None = None) -> tuple[Asked, ...]:
     """Return an experiment's questions.
 
-    If `asked` names several targets, they are its target_questions(); if it names one target, there are none.
+    If the parameters `asked` name several targets, return those on targets; if they name one target, none.
     """
     module = _MODULES.get(COMPARE.number if number == TARGET_COMPARE.number else number)
     if target := str((asked or {}).get("target", "")):

@@ -19,12 +19,12 @@ def _tables() -> Any:
 
 
 def sizes(experiment: str, blocks: str) -> dict[str, Size]:
-    """Return the sizes, by their names, in the table `experiment.blocks` of sizes.toml, for example 01.compared."""
+    """Return {name of a size, such as quick: its loads} from table `experiment.blocks` of sizes.toml (01.compared)."""
     return {name: Size(name, **fields) for name, fields in _tables()[experiment][blocks].items()}
 
 
 def ladders(experiment: str) -> dict[str, AroundTheKnee]:
-    """Return an experiment's plans of a knee search and of rates around the knee, by the name of the size."""
+    """Return {name of a size: plan of an experiment's knee search and of rates around the knee} from sizes.toml."""
     plans = {}
     for name, fields in _tables()[experiment]["ladders"].items():
         shares = {key: tuple(fields[key]) if key in fields else None for key in ("shares", "profiled")}

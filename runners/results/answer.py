@@ -1,4 +1,4 @@
-"""A question of an experiment and its answer: a verdict, the numbers behind it, and the steps that it rests on.
+"""A question of an experiment and its answer: a verdict, its numbers, and the steps (measured loads) it rests on.
 
 A verdict is taken from an interval, never from a value alone. It is *yes* if the whole interval lies on the side that
 the question asks for. It is *no* if the interval lies on the other side, or holds only differences too small to matter.
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
     @staticmethod
     def of(low: float, high: float) -> Verdict:
-        """Return YES if all of the interval is above zero, NO if none of it is, else (also for NaN) INCONCLUSIVE."""
+        """Return YES if the whole interval is above zero, NO if no part of it is, else (also for NaN) INCONCLUSIVE."""
         return Verdict.YES if low > 0 else Verdict.NO if high <= 0 else Verdict.INCONCLUSIVE
 
     @staticmethod
@@ -109,12 +109,12 @@ class Measure:
         return replace(self, other=other)
 
     def out_of(self, value: float, unit: Unit | None = None) -> Measure:
-        """Return a copy that names the whole or goal `value`, in `unit` or else this measure's unit: 10 of 12."""
+        """Return a copy with `value` as the whole or goal of this number (10 of 12), in `unit` or else in this unit."""
         return replace(self, other=Measure("", value, unit or self.unit), relation=Relation.OF)
 
 
 class Basis(StrEnum):
-    """The kind of evidence that an answer rests on. `Answer.count` says how many pieces of it there are."""
+    """The kind of evidence that an answer rests on. `Answer.count` is the number of pieces of evidence."""
 
     LOADS = "load"
     PROFILES = "profile"
@@ -133,7 +133,7 @@ class Basis(StrEnum):
 
 
 class Needed(StrEnum):
-    """What would decide an inconclusive answer, such as more starts. `Answer.needed_count` says how many it takes."""
+    """What would decide an inconclusive answer, such as more starts. `Answer.needed_count` is the number needed."""
 
     STARTS = "starts"
     SAMPLES = "samples"
@@ -156,10 +156,10 @@ class Needed(StrEnum):
 class Question(Struct, frozen=True):
     """A question to answer by yes or no. The file questions.toml fixes it before anything is measured."""
 
-    key: str = ""  # its name in questions.toml
+    key: str = ""  # the question's name in questions.toml
     text: str = ""
-    claim: str = ""  # a sentence of the author, translated
-    line: int | tuple[int, ...] = ()  # the numbers of its lines in `source`
+    claim: str = ""  # a sentence of the report's author, translated
+    line: int | tuple[int, ...] = ()  # the line numbers of `claim` in `source`
     source: str = "the original report"
     cores: int = 1  # the number of cores that the server needs
     yes: str = ""  # the sentence for the verdict yes
@@ -201,7 +201,7 @@ class Answer:
             object.__setattr__(self, "needed_count", 0)
 
 
-#: A function that answers a question from a run's results; it returns None if the run did not measure what it is about.
+#: A function that answers a question from a run's results; None if the run did not measure what the question is about.
 Answering = Callable[["Results"], Answer | None]
 
 Arguments = ParamSpec("Arguments")
@@ -238,7 +238,7 @@ class Answered:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the verdict is what the original report claims; None without a claim, or if it is inconclusive."""
+        """Whether the verdict agrees with the report's claim; None without a claim or with an inconclusive verdict."""
         claimed, verdict = self.question.claimed, self.answer.verdict
         return None if claimed is None or verdict == Verdict.INCONCLUSIVE else verdict == claimed
 
@@ -249,7 +249,7 @@ class Answered:
 
 
 def answered(asked: Asked, results: Results) -> Answered:
-    """Return a question's answer: inconclusive if nothing for it was measured, or the server had too few cores."""
+    """Return the answer to a question; inconclusive if the run did not measure it, or its server had too few cores."""
     cores = asked.question.cores
     if 0 < results.server_cores < cores:
         evidence = (Measure("", results.server_cores, Unit.COUNT),)
@@ -262,13 +262,13 @@ def answered(asked: Asked, results: Results) -> Answered:
 
 @answering
 def either(results: Results, *answers: Answering) -> Answer | None:
-    """Return the first answer that one of the functions `answers` gives; None if all return None."""
+    """Answer with the first result of the functions `answers` that is not None; None if all results are None."""
     return next((given for answering in answers if (given := answering(results)) is not None), None)
 
 
 @answering
 def with_more(results: Results, given: Answering, *more: Answering) -> Answer | None:
-    """Answer with the verdict of `given`, and with the evidence of `given` and of `more`."""
+    """Answer as the function `given`, and add the evidence of the functions in `more`; None if `given` returns None."""
     answer, others = given(results), (part(results) for part in more)
     return answer and replace(answer, evidence=sum((part.evidence for part in others if part), answer.evidence))
 

@@ -24,7 +24,7 @@ from runners.results.answer import Measure, Unit
 from runners.results.generators import LATE_US
 from runners.results.results import Results
 
-FEWEST_PROFILE_SAMPLES = 300  # then a share of 50 % is known to about 6 %
+FEWEST_PROFILE_SAMPLES = 300  # with so many, a share of 50 % is known to within about 6 %
 #: The largest relative change of service time that the check allows in requests that follow a request to one server.
 MOST_CARRY_OVER = 0.05
 
@@ -62,7 +62,7 @@ class Check:
 
 
 def checks(results: Results) -> tuple[Check, ...]:
-    """Return the checks of a run, without checks that concern none of its steps."""
+    """Return the checks of a run; a check that concerns none of the run's steps is left out."""
     run, excludes, bounds = results.run, Consequence.EXCLUDES, Consequence.BOUNDS
     clean, profiled = list(results.clean_loads()), [step for step in run.steps if step.profiled]
     rounds, floors = run.find(kind="round"), run.find(kind="floor")
@@ -161,7 +161,7 @@ def _kept_up(step: Step) -> Judged:
 
 
 def _one_second(step: Step) -> Judged:
-    """Judge whether the p99 stands for the whole load. It does not if the p99 halves when one second is left out."""
+    """Judge whether a load's p99 stands for the whole load: not if it halves when one second of it is left out."""
     value = facts.quoted(step, 0.99)
     if value is None:
         return None, None

@@ -47,7 +47,7 @@ class Passed:
 
 
 def passed(steps: list[Step]) -> Passed | None:
-    """Return the requests to a setting's loaded node, summed over `steps`; None if the node's status has no counts."""
+    """Return how many requests a cluster's loaded node served and passed on in `steps`; None without any count."""
     local = proxied = 0
     last: Mapping[str, Any] = {}
     for step in steps:
@@ -69,17 +69,17 @@ def passed(steps: list[Step]) -> Passed | None:
 
 
 def clusters(run: Run) -> list[Step]:
-    """Return every step that has a setting in CHANGES and whose loaded node lists its cluster's nodes in its status."""
+    """Return the steps on a setting in CHANGES for which the loaded node's status lists the nodes of the cluster."""
     return [step for step in run.steps if step.subject in CHANGES and step.record.cluster_after.get("topology")]
 
 
 def by_treatment(loads: Sequence[Step]) -> list[Passed]:
-    """Return one `Passed` for each setting in `loads`. Settings without counts of requests are left out."""
+    """Return one `Passed` (requests served and passed on) for each setting in `loads` that has counts of requests."""
     by_subject = facts.grouped(loads, lambda step: step.subject).values()
     return [passed_on for steps in by_subject if (passed_on := passed(steps)) is not None]
 
 
-#: The stack frames of a wait for the client's lock: caller and lock. Other locks belong to the HTTP client library.
+#: The stack frames (caller, lock) of a wait for the HTTP client's lock. Other locks belong to the client's library.
 CLIENT_FRAME = "lab/server/cluster/BlockingTransport$Task.run"
 LOCK_FRAME = "java/util/concurrent/locks/ReentrantLock.lock"
 _NS = 1e9
@@ -92,7 +92,7 @@ class Waited:
     step: Step
     all_s: float  # for all locks
     client_s: float  # for the HTTP client's lock
-    share: Bounded | None  # `client_s` as a share of `all_s`; None if no thread waited for that lock
+    share: Bounded | None  # `client_s` as a share of `all_s`; None if no thread waited for the client's lock
 
 
 def _waited(step: Step, length_s: float) -> Waited:
@@ -190,7 +190,7 @@ def _rotated(word: Words, by: int) -> Words:
 
 
 def spreads(results: Results) -> Answer | None:
-    """Answer: did Objects.hash spread keys over nodes? No if a node owns over half the keys; None without a cluster."""
+    """Answer: did Objects.hash spread keys over nodes? No if one node owns over half; None if no cluster was loaded."""
     loads = clusters(results.run)
     if not loads:
         return None
@@ -202,7 +202,7 @@ def spreads(results: Results) -> Answer | None:
     return Answer(verdict, (fullest, mean), Basis.COMPUTED, PUBLISHED_KEYS, figure=KEYS_ANCHOR)
 
 
-#: The share of requests whose key lies on another node than the one that receives them, if keys are spread evenly.
+#: The share of requests whose key lies on another node than the one that receives the request, if keys lie evenly.
 PASSED_ON = 1 - 1 / NODES
 
 
@@ -210,7 +210,7 @@ PASSED_ON = 1 - 1 / NODES
 def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | None:
     """Answer: does a request cost more CPU time if a node passes it on? None if none of the blocks was measured.
 
-    `blocks` maps the names of the blocks that decide to HTTP methods. Yes if all blocks say yes, no if any says no.
+    `blocks`: {name of a block of trials: its HTTP method}. Yes if all these blocks say yes, no if any says no.
     """
     answers = []
     for comparison in results.comparisons:
@@ -231,7 +231,7 @@ def price_of_passing(results: Results, blocks: Mapping[str, str]) -> Answer | No
 
 
 def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[tuple[Step, Bounded]]:
-    """Return for every workload (step on NEW, share of `event` spent on passing requests on); [] if one is unknown."""
+    """Return (step on setting NEW, share of `event` for passing requests on) by workload; [] if a share is unknown."""
     shares_of = list[tuple[Step, Bounded]]()
     for workload in workloads:
         steps = profiles.profiled_rate_steps(results.run, workload, NEW)
@@ -244,7 +244,7 @@ def _of_clients(results: Results, event: str, workloads: Sequence[str]) -> list[
 
 @answering
 def passing_weighs_more(results: Results, block: str, than: str) -> Answer | None:
-    """Answer: does passing requests on take more of the CPU time in `block` than in block `than`? None without both."""
+    """Answer: does passing requests on take a larger share of CPU time in `block` than in `than`? None if unknown."""
     by_name = {comparison.name: comparison for comparison in results.comparisons}
     compared = [by_name[name] for name in (block, than) if name in by_name]
     rows = [row for comparison in compared if (row := comparison.row(CPU, NEW)) is not None]
@@ -267,9 +267,9 @@ ALIKE = 0.1
 
 @answering
 def alike(results: Results, event: str, *workloads: str) -> Answer | None:
-    """Answer: do HTTP clients take similar shares of a profile `event` in two `workloads`? None if not profiled.
+    """Answer: do nodes' HTTP clients take similar shares of a profile `event` (alloc, lock) in two `workloads`?
 
-    Yes if the shares differ by less than ALIKE, no if they differ by more.
+    Yes if the shares differ by less than ALIKE, no if they differ by more; None if the shares are unknown.
     """
     shares = _of_clients(results, event, workloads)
     if not shares:
@@ -288,7 +288,7 @@ def alike(results: Results, event: str, *workloads: str) -> Answer | None:
 
 
 def pool_threads(results: Results) -> Answer | None:
-    """Answer: has a node's thread pool fewer threads on NEW than on OLD? None if servers' commands do not give both."""
+    """Answer: has a node's thread pool fewer threads in setting NEW than in OLD? None if a command does not say."""
     flags = ((step.subject, flag) for step in results.run.steps for flag in step.record.server.command)
     here = {subject: int(flag.partition("=")[2]) for subject, flag in flags if flag.startswith("--pool-threads=")}
     if not {OLD, NEW} <= here.keys():

@@ -1,4 +1,4 @@
-"""Answers from interleaved trials: whether a treatment differs from its baseline, and what a gain costs."""
+"""Answers to questions on interleaved trials: does a treatment differ from its baseline, and what does a gain cost?"""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Difference:
 
 
 def difference_of(comparison: Comparison, row: Row, label: str = "", medians: Alone | None = None) -> Difference:
-    """Return a comparison's row as a Difference. `medians` (of loads on one server) replaces the comparison's own."""
+    """Return a comparison's row with values to judge it by. `medians` (of loads on one server) replace its medians."""
     cpu = comparison.row(CPU, row.treatment) if row.at_least else None
     medians = (medians or comparison.alone.get(row.treatment)) if row.quantity.name == MEDIAN else None
     return Difference(row, comparison.margin, label, comparison.contradicting(row), cpu, comparison.rate_rps, medians)
@@ -56,9 +56,9 @@ def differs(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     loads_alone: tuple[tuple[str, str], ...] = (),
 ) -> Answer | None:
-    """Answer: is a treatment's change against its baseline in one of the directions `yes`? None if no row matches.
+    """Answer: does a treatment change `quantity`, against its baseline, in a direction in `yes`? None if no row fits.
 
-    The first row of the quantity, for example p50_us, decides. None as `blocks` (names) or `treatment` matches any.
+    The first row that fits decides. `quantity`: such as p50_us. `blocks` (names), `treatment`: None matches any.
     `loads_alone` has pairs (setting, workload), the baseline's and then the treatment's, of loads that ran with no
     other server. The answer shows these loads' medians too.
     """
@@ -78,9 +78,9 @@ def parts_differ(
     yes: Sequence[Direction] = (Direction.HIGHER,),
     also: Sequence[str] = (),
 ) -> Answer | None:
-    """Answer as `differs` does for every block in `blocks`, and combine the verdicts; None if none was measured.
+    """Answer: does a treatment change `quantity` in a direction in `yes`, in several blocks? None if none was measured.
 
-    `blocks` maps a block's name to its label in the answer. `also` names further quantities to show.
+    `combined` joins the blocks' verdicts. `blocks`: {name: label in the answer}. `also`: further quantities to show.
     """
     answers = []
     for comparison, row in _rows(results, quantity, blocks, treatment):
@@ -94,7 +94,7 @@ def parts_differ(
 
 @answering
 def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatment: str) -> Answer | None:
-    """Answer: does a treatment gain more throughput in the first of `blocks` than in the second? None without both."""
+    """Answer: does a treatment gain more throughput in the first of `blocks` than in the second? None if unknown."""
     compared = _rows(results, THROUGHPUT, tuple(blocks.values()), treatment)
     known = {comparison.name: row.relative for comparison, row in compared if not row.refused and not row.at_least}
     if len(known) < len(blocks):
@@ -111,7 +111,7 @@ def gains_apart(results: Results, label: str, blocks: Mapping[str, str], treatme
 
 @answering
 def added_bytes(results: Results, label: str, block: str, treatment: str) -> Answer | None:
-    """Answer: does a treatment allocate more than its baseline? Yes, with the added share, if decided; else None."""
+    """Answer: does a treatment allocate more than its baseline? Yes, with the share added, if decided; else None."""
     rows = [row for _, row in _rows(results, "allocated_bytes", (block,), treatment) if row.decided]
     parts = (Bounded(1 - 1 / row.ratio, 1 - 1 / row.low, 1 - 1 / row.high) for row in rows)
     return Answer(Verdict.YES, tuple(Measure.of(label, part, Unit.SHARE) for part in parts)) if rows else None
@@ -120,7 +120,7 @@ def added_bytes(results: Results, label: str, block: str, treatment: str) -> Ans
 def answer_of(
     comparison: Comparison, row: Row, yes: Sequence[Direction] = DIFFERS, label: str = "", medians: Alone | None = None
 ) -> Answer:
-    """Answer: does a row's change have a direction in `yes`? Inconclusive if this is undecided or not compared."""
+    """Answer: has the change in `row` a direction in `yes`? Inconclusive if it is undecided, or not compared."""
     direction = Direction.INCONCLUSIVE if row.refused else row.direction
     verdict = Verdict.YES if direction in yes else Verdict.NO
     needed, count = None, 0
@@ -138,7 +138,7 @@ def answer_of(
 
 
 def together(answers: Sequence[Answer], combined: Combined) -> Answer:
-    """Return one answer to a question of several parts, with all their evidence. `combined` joins the verdicts."""
+    """Return one answer made of the answers to a question's parts, with all evidence. `combined` joins the verdicts."""
     verdict = combined(given.verdict for given in answers)
     decides = next(given for given in answers if given.verdict == verdict)
     return Answer(
@@ -159,7 +159,7 @@ class Cost:
 
 
 def costs_anything(results: Results) -> Answer | None:
-    """Answer: is a treatment that gains in its primary quantity worse in any other? Inconclusive if none gains."""
+    """Answer: is a treatment that gains in its primary quantity worse in another one? Inconclusive if none gains."""
     primary = (
         (comparison, row) for comparison in results.comparisons for row in comparison.rows_of(comparison.primary)
     )

@@ -27,7 +27,7 @@ class Conclusion:
         return str(run.manifest.get("title") or run.name)
 
     def touched(self, check: Check) -> tuple[int, ...]:
-        """Return the numbers (from 1) of the answers that rest on a check's steps and quote what the check judges."""
+        """Return the numbers (from 1) of answers that rest on steps and on a quantity that the check concerns."""
         steps = set(check.steps)
         rest = ((number, given.answer) for number, given in enumerate(self.answers, 1))
         return tuple(number for number, answer in rest if steps & {*answer.steps} and _concerns(check, answer))
@@ -55,7 +55,7 @@ def _concerns(check: Check, answer: Answer) -> bool:
 
 
 def conclude(run: Run, published: Mapping[str, ConsoleReport], questions: Sequence[Asked] = ()) -> Conclusion:
-    """Return the conclusion of a run, even if unfinished. `published` has outputs by name, such as `report-1/put`."""
+    """Return the conclusion of a run, even an unfinished one. `published`: {name, such as report-1/put: its output}."""
     results = Results(run, published)
     answers = sorted((answered(asked, results) for asked in questions), key=lambda given: not given.measured)
     return Conclusion(results, tuple(answers), checks(results))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runners.results.results import Results
 
 OUTAGES, SHARED_RESPONSE = "outages", "ablation-fault"
-SETTLED_S = 1.0  # after the node responds: by then it has been probed and is used again
+SETTLED_S = 1.0  # after the node responds again: by then the other nodes have probed it and use it again
 EVENTS = ("killed", "started", "responds")
 
 
@@ -40,7 +40,7 @@ class Outage:
     def part(self, which: str) -> pd.DataFrame:
         """Return the per-second rows of one part of the load.
 
-        `which` is `before` (the kill), `after` (the node is used again), `between` (all seconds in neither of these) or
+        `which` is `before` (until the kill), `after` (since the node is used again), `between` (all other seconds), or
         `without` (the whole seconds in which the node was down).
         """
         rows = facts.per_second(self.step)
@@ -55,7 +55,7 @@ class Outage:
         return float(rows["errors"].sum()), float(rows["completed"].sum())
 
     def p99_us(self, which: str) -> float:
-        """Return the median of the per-second p99s in a part, in microseconds; NaN if the part has no second."""
+        """Return the median of the p99s of the seconds in a part of the load, in us; NaN if the part has no second."""
         return float(self.part(which)["p99_us"].median())
 
 
@@ -73,7 +73,7 @@ def outages(steps: Sequence[Step]) -> list[Outage]:
 
 @answering
 def fails(results: "Results", subject: str) -> Answer | None:
-    """Answer: do requests to the setting `subject` fail in whole seconds without a node? None if no node was killed."""
+    """Answer: do requests to setting `subject` fail while a node is down? None if none was down for a whole second."""
     outage = next((outage for outage in results.outages if outage.step.subject == subject), None)
     if outage is None:
         return None

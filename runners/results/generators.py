@@ -20,7 +20,7 @@ WHOLE = 0.05
 
 @answering
 def generator_adds(results: Results, tool: str) -> Answer | None:
-    """Answer: is the generator `tool`'s median above the reference client's at any rate? None if no round has both."""
+    """Answer: at any rate, is `tool`'s median latency above the reference client's? None if no round has both tools."""
     measures, added_us, rounds, steps = [], list[Bounded](), list[int](), list[str]()
     for connections, rate_rps in instrument.points(results.floors):
         point = instrument.at_point(results.floors, connections, rate_rps)
@@ -50,7 +50,7 @@ class AtRate:
 
 @answering
 def counts_a_stall(results: Results, tool: str) -> Answer | None:
-    """Answer: does the generator `tool` count the requests that a frozen server delays (see WHOLE)? None if unknown."""
+    """Answer: does generator `tool` count all requests that a frozen server delays (see WHOLE)? None if unknown."""
     stall = next((stall for stall in results.stalls if stall.tool == tool), None)
     if stall is None or math.isnan(share := stall.seen_share):
         return None
@@ -60,7 +60,7 @@ def counts_a_stall(results: Results, tool: str) -> Answer | None:
 
 
 def generator_costs(results: Results) -> Answer | None:
-    """Answer: does truepace take less CPU time per request at the highest rate than an epoll loop? None if unknown."""
+    """Answer: does truepace take less CPU time per request at the top rate than an epoll loop? None if not measured."""
     paced = [floor for floor in results.floors if not floor.closed and floor.good]
     top = max(paced, key=lambda floor: floor.rate_rps, default=None)
     point = instrument.at_point(paced, top.connections, top.rate_rps) if top else {}
@@ -88,7 +88,7 @@ LATE_US = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """The host of a generator during a load. A value is None if it is unknown, or too small to matter for figures."""
+    """Disturbances by a generator's host during a load. A value is None if it is unknown, or too small to matter."""
 
     step: Step
     host: str
@@ -104,7 +104,7 @@ class HostNetwork:
 
 
 def host_networks(run: Run) -> list[HostNetwork]:
-    """Return one HostNetwork for each host and each load that several hosts sent together."""
+    """Return one `HostNetwork` for each host of every load that several hosts sent together."""
     shared = [step for step in run.steps if any(share.clock is not None for share in step.record.shares)]
     return [_of_share(step, share) for step in shared for share in step.record.shares]
 
@@ -150,7 +150,7 @@ class TwoReadings:
 
 
 def two_readings(steps: Iterable[Step]) -> TwoReadings | None:
-    """Return what truepace and wrk2 measured of one load; None if they have no round in common."""
+    """Return how percentiles of one load differ between truepace and wrk2; None if they have no round in common."""
     paired = [step for step in steps if step.kind == PAIRED and facts.quoted(step, instrument.MEDIAN) is not None]
     ours, theirs = ([step for step in paired if facts.tool(step) == tool] for tool in (TRUEPACE, WRK2))
     differences = [_difference(ours, theirs, level) for level in (instrument.MEDIAN, instrument.TAIL)]

@@ -1,4 +1,4 @@
-"""Answers on knees (the highest rates that meet an objective), on published rates, and on longer queues."""
+"""Answers to questions on knees (a knee is the highest rate that meets an objective), published rates and queues."""
 
 from dataclasses import dataclass
 
@@ -14,29 +14,29 @@ from runners.results.ladders import between
 from runners.results.published import keeps_its_rate, outputs_named, taken_at_rps
 from runners.results.results import Results
 
-#: The share by which a closed loop's rate may read too low because the machine varies.
+#: The share (0..1) by which a closed loop's measured rate may be too low because the machine's speed varies.
 SPREAD = 0.1
-QUEUE = "queue-"  # begin of the names of settings that differ in their queue; they end with its length
-OVERLOADED = 1.2  # of the lowest rate: from here on a rate step is an overload
-#: For a yes, the share of requests that the longest queue refuses must be lower by this than the shortest queue's.
+QUEUE = "queue-"  # begins the names of settings that differ only in their queue; the names end with the queue's length
+OVERLOADED = 1.2  # times the lowest rate of a ladder: a rate step at this rate or above is an overload
+#: For a yes, the share (0..1) of requests refused must be lower by this with the longest queue than with the shortest.
 REFUSED_MARGIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class KneeRatio:
-    """Two servers' knees under one workload, compared."""
+    """The comparison of two servers' knees (highest rates that meet an objective) under one workload."""
 
     workload: str
-    names: tuple[str, str]  # of the servers, for readers
+    names: tuple[str, str]  # of the two servers, as reports show them
     knees: tuple[Knee, Knee]
-    change: Bounded | None  # the ratio of the knees minus one; None if a knee is not known
+    change: Bounded | None  # first knee / second knee - 1; None if a knee is not known
 
 
 @answering
 def knees_apart(results: Results, workload: str, of: str, against: str) -> Answer | None:
-    """Answer: is the knee of the setting `of` above that of `against`, under `workload`? None without both knees.
+    """Answer: under `workload`, is the knee of setting `of` above that of setting `against`? None if one is unknown.
 
-    Inconclusive if a server was started anew fewer than FEWEST_STARTS times.
+    A knee is the highest rate that meets an objective. Inconclusive with fewer than FEWEST_STARTS starts of a server.
     """
     first, second = (results.searched(workload, name) for name in (of, against))
     if first is None or second is None or first.knee is None or second.knee is None:
@@ -58,16 +58,16 @@ def knees_apart(results: Results, workload: str, of: str, against: str) -> Answe
 
 @dataclass(frozen=True, slots=True)
 class PublishedRate:
-    """The highest published rate of a workload, compared with what this run's server reaches."""
+    """The highest published rate of a workload, and the rates that this run's server reaches under this workload."""
 
     workload: str
     published_rps: float
     closed_loop_rps: float  # of this run's server
-    knee: Knee | None  # of this run's server; None if already its closed loop is slower than the published rate
+    knee: Knee | None  # of this run's server; None if even the closed loop is slower than the published rate
 
 
 def published_rates(results: Results) -> Answer | None:
-    """Answer: is every knee here above the highest rate that the published server achieved? None without both."""
+    """Answer: is the knee above the highest achieved published rate, in all loads that have both? None if none has."""
     parts, verdicts, steps = [], [], []
     for ladder in results.ladders:
         kept = [output for _, output in outputs_named(ladder.published) if keeps_its_rate(output)]
@@ -98,8 +98,8 @@ def _places(step: Step) -> int:
 def longer_queue(results: Results) -> Answer | None:
     """Answer: does the longest queue refuse fewer requests under overload than the shortest? None without two queues.
 
-    Only queues that were filled are compared: the load has more connections than the queue has places, and missed its
-    rate or had failures.
+    Only queues that were full are compared: the load had more connections than the queue has places, and missed its
+    rate or had failed requests.
     """
     ends = [(ladder.rate_steps[0], ladder.rate_steps[-1]) for ladder in results.ladders]
     queues = [(low, high) for low, high in ends if low.subject.startswith(QUEUE)]

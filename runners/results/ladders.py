@@ -21,7 +21,7 @@ from runners.readers.run import Run, Step
 from runners.storage.schema import LadderBase, LadderRecord, SearchRecord
 
 JUST_ABOVE = 1.3  # times the knee: rates up to here show which part of the objective is missed first
-KNEE = "knee"  # in the record of a ladder: its rates are shares of a knee
+KNEE = "knee"  # the value of `LadderBase.what` if a ladder's rates are shares of a knee
 
 
 @dataclass(frozen=True)  # without slots, for what is worked out once
@@ -34,7 +34,7 @@ class Ladder:
     search: SearchRecord | None  # None if the ladder is no knee search
     published: tuple[str, ...] = ()  # names of published outputs of this load
     base: LadderBase | None = None  # the rate of which the ladder's rates are shares
-    base_knee: Knee | None = None  # `base`, if it is a knee
+    base_knee: Knee | None = None  # the knee of which the ladder's rates are shares; None if `base` is no knee
     other_steps: tuple[Step, ...] = ()  # for a search: steps of the server's other ladders under this load
     closed_loop: Step | None = None  # the server's fastest closed loop under this load
 
@@ -83,7 +83,7 @@ class Ladder:
 
     @property
     def disturbed(self) -> dict[float, StepOutcome]:
-        """{rate: outcome} if no step at the rate surely met or missed the objective. MET means: met without stalls."""
+        """{rate: outcome} of rates at which no step surely met or missed the objective. MET: met without the stalls."""
         met, missed = StepOutcome.MET, StepOutcome.MISSED
         sure = {p.rps for p in self.points if p.outcome == missed or (p.outcome == met and not p.rate_step.calm_us)}
         return {p.rps: p.outcome for p in self.points if p.rps not in sure and p.outcome != StepOutcome.INVALID}
@@ -104,7 +104,7 @@ class Ladder:
 
     @property
     def knee(self) -> Knee | None:
-        """The search's knee, or the knee of which the ladder's rates are shares; None without either."""
+        """The search's knee, or the knee of which the ladder's rates are shares; None if there is neither."""
         return self.known.knee if self.known else self.base_knee
 
     @property
@@ -114,7 +114,7 @@ class Ladder:
 
     @property
     def server(self) -> str:
-        """The server's setting by the name that reports use."""
+        """The name of the server's setting in reports."""
         return facts.engine_name(self.steps[0].subject)
 
     @property
@@ -124,14 +124,14 @@ class Ladder:
 
 
 def searched_together(first: Ladder, second: Ladder) -> bool:
-    """Return whether one search measured both ladders, so that it loaded their servers in random order."""
+    """Return whether one search measured both ladders, and so loaded the servers of the two in random order."""
     return first.steps[-1].record.block == second.steps[-1].record.block
 
 
 def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
-    """Return the ratio of two knees, `of` / `against`, with its interval; None if a knee is not known.
+    """Return the ratio of two ladders' knees, `of` / `against`, with its interval; None if a knee is not known.
 
-    If only a bound of a knee is known, the interval may begin at 0 or have no end.
+    If only a bound of a knee is known, the interval may begin at 0 or end at infinity.
     """
     first, second = (_pooled(run, ladder, lambda search: search.curve) for ladder in (of, against))
     least_first, least_second = (_pooled(run, ladder, lambda search: search.lower_curve) for ladder in (of, against))
@@ -147,7 +147,7 @@ def between(run: Run, of: Ladder, against: Ladder) -> Bounded | None:
 
 
 def _as_quoted(apart: Bounded, of: Knee, against: Knee) -> Bounded:
-    """Return the ratio of two knees as quoted, with an interval that a reader can check by the knees' intervals."""
+    """Return the ratio of the quoted knees, with the interval of `apart` cut to what the knees' intervals allow."""
     value = of.rps / against.rps
     ends = of.low_rps / against.high_rps, of.high_rps / against.low_rps
     if not words.known(value):
@@ -168,7 +168,7 @@ def _pooled(run: Run, ladder: Ladder, curve_of: Callable[[Search], Curve | None]
 
 @lru_cache(maxsize=2)
 def ladders(run: Run) -> tuple[Ladder, ...]:
-    """Return a run's ladders in order. Their `other_steps`, `closed_loop` and `base_knee` come from the whole run."""
+    """Return a run's ladders (loads at several rates). `closed_loop` and similar fields are set from the whole run."""
     rate_steps = run.find(kind=RATE_STEP)
     by_name = facts.grouped(rate_steps, lambda step: step.record.ladder.name if step.record.ladder else step.subject)
     unbounded = [ladder_of(name, steps) for name, steps in by_name.items()]
@@ -194,7 +194,7 @@ def _closed_loops(run: Run) -> dict[tuple[str, str, int | None], Step]:
 
 
 def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
-    """Return the ladder that consists of the rate steps `steps`. The record of the first step describes it."""
+    """Return the ladder that consists of the rate steps `steps`. The first step's record describes it."""
     about = steps[0].record.ladder or LadderRecord(name=name)
     objective = Objective.parse(about.objective) if about.objective else None
     knee = Knee(Kind.FOUND, *about.base.knee, True) if about.base and about.base.knee else None
@@ -202,7 +202,7 @@ def ladder_of(name: str, steps: Sequence[Step]) -> Ladder:
 
 
 def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
-    """Return ({part of the objective: how many rate steps near the knee missed it}, how many missed any part)."""
+    """Return ({part of the objective: number of rate steps near the knee that missed it}, number that missed any)."""
     knee = ladder.knee
     if knee is None or knee.kind != Kind.FOUND:
         return Counter(), 0
@@ -211,12 +211,12 @@ def missed_above(ladder: Ladder) -> tuple[Counter[str], int]:
     return Counter(part for point in near for part in point.missed), len(near)
 
 
-#: A search, and the knee or a bound of it that the search found.
+#: A knee search, and its result: the knee, or a bound of the knee.
 Searched = tuple[Ladder, Knee]
 
 
 def knees(run: Run) -> dict[str, list[Searched]]:
-    """Return, by workload, pairs (search, its knee or the knee's bound). Workloads of a single server are left out."""
+    """Return {workload: [(knee search, the knee or a bound of it)]}, without workloads that only one server has."""
     knees_of = ((ladder, ladder.knee) for ladder in ladders(run) if ladder.search is not None)
     known = ((ladder, knee) for ladder, knee in knees_of if knee is not None and knee.known)
     by_workload = facts.grouped(known, lambda searched: searched[0].steps[0].workload)

@@ -19,13 +19,13 @@ from runners.design.objective import ERRORS, NO_MORE_ERRORS, ChangeLimit, LoadLi
 from runners.errors import Exit
 from runners.readers.run import Step
 
-MOST_TIMES = 50  # the most starts that are proposed, as a multiple of those measured
+MOST_TIMES = 50  # the most starts that are proposed, as a multiple of the starts measured
 _WORST = (Outcome.FAILED, Outcome.INCONCLUSIVE, Outcome.PASSED)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The outcome of a limit on a change in one comparison."""
+    """The outcome (passed, failed or inconclusive) of one limit on a change, in one comparison."""
 
     comparison: Comparison
     limit: ChangeLimit
@@ -53,7 +53,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class LoadJudgement:
-    """The outcome of a limit on a value of one load."""
+    """The outcome (passed, failed or inconclusive) of one limit on a value of one load."""
 
     limit: LoadLimit
     outcome: Outcome
@@ -79,7 +79,7 @@ def judge(comparisons: Sequence[Comparison], limits: Sequence[ChangeLimit]) -> t
 
 
 def exit_code(judgements: Sequence[Judgement | LoadJudgement], *, inconclusive_passes: bool) -> Exit:
-    """Return LIMIT if a limit failed, UNDECIDED if one is inconclusive and not `inconclusive_passes`, else DONE."""
+    """Return LIMIT if a limit failed, DONE if all passed or `inconclusive_passes` is true, else UNDECIDED."""
     outcomes = {judgement.outcome for judgement in judgements}
     if Outcome.FAILED in outcomes:
         return Exit.LIMIT
@@ -112,7 +112,7 @@ def _judged(comparison: Comparison, limit: ChangeLimit) -> Judgement:
 
 
 def outcome_of(limit: ChangeLimit, change: Bounded) -> Outcome:
-    """Return FAILED if a change's whole interval is beyond the limit, PASSED if it is within, else INCONCLUSIVE."""
+    """Return FAILED if a change's whole interval is beyond the limit, PASSED if it is all within, else INCONCLUSIVE."""
     side, worse = direction(change.less(limit.change)), Direction.HIGHER if limit.above else Direction.LOWER
     if side == Direction.INCONCLUSIVE:
         return Outcome.INCONCLUSIVE

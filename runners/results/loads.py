@@ -47,7 +47,7 @@ def _of_loads(answers: Sequence[Answer], combined: Combined) -> Answer | None:
 
 
 def servers_apart(results: Results) -> Answer | None:
-    """Answer: does any server's median differ from the first server's at one rate? Never no; None for one server."""
+    """Answer: does any server's median differ from the first server's at one rate? Never no; None with one server."""
     loads = list(results.clean_loads())
     first, *others = dict.fromkeys(step.subject for step in loads) or ("",)
     workloads = list(dict.fromkeys(step.workload for step in loads))
@@ -55,7 +55,7 @@ def servers_apart(results: Results) -> Answer | None:
     return _of_loads(answers, Verdict.of_any)
 
 
-#: A setting in closed loop, its number of connections, and its load.
+#: A closed loop: (name of the server's setting, number of connections, name of the workload).
 Loop = tuple[str, int, str]
 #: A value of a step, such as its rate or its CPU time.
 Value = Callable[[Step], float]
@@ -71,7 +71,7 @@ def _by_round(run: Run, loop: Loop) -> dict[int, Step]:
 def times(
     run: Run, loop: Loop, against: Loop, *, value: Value = facts.achieved_rps
 ) -> tuple[Bounded, tuple[Step, ...]] | None:
-    """Return the ratio of two loops' values (geometric mean over rounds) and the steps; None without a common round."""
+    """Return (`loop`'s value / `against`'s, geometric mean over rounds; steps); None if no round has both loops."""
     steps, others = _by_round(run, loop), _by_round(run, against)
     both = {number: (value(steps[number]), value(others[number])) for number in sorted(steps.keys() & others.keys())}
     rounds = [number for number, (own, other) in both.items() if own > 0 and other > 0]
@@ -86,7 +86,7 @@ def times(
 def more_than(
     results: Results, label: str, loop: Loop, against: Loop, *parts: tuple[Value, str, Loop, Loop], lower: bool = False
 ) -> Answer | None:
-    """Answer: is the rate of `loop` higher (or `lower`) than that of `against`? None without a common round.
+    """Answer: is the rate of closed loop `loop` higher (or `lower`) than that of `against`? None without a round of both.
 
     `label` names this ratio in the answer. `parts` are more ratios to show: (value, label, loop, loop to divide by).
     """

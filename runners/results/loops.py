@@ -1,4 +1,4 @@
-"""The closed loops of report 2: why responses took 44 ms, what cures that, and the errors and mixes of its scripts.
+"""The closed loops of report 2: why responses took 44 ms, what cures that, and what errors its scripts cause.
 
 If a server writes head and body separately, Nagle's algorithm (RFC 896) holds the second write back until the client's
 delayed-ACK timer ends. On Linux the timer takes 40 ms (TCP_DELACK_MIN), plus one of the kernel's ticks of 1/HZ.
@@ -22,7 +22,7 @@ REPORT = "report-2"
 #: Anchors of the evidence in the report.
 CURVES, RATES, COUNTERS, ERRORS, TABLE = "delay-curves", "delay-rates", "delay-counters", "delay-errors", "delay-table"
 DELAYED_ACK_US = 40_000.0
-#: From this median on, responses wait for the delayed-ACK timer: without the wait, a JVM takes a hundredth of it.
+#: From this median on, responses wait for the delayed-ACK timer: without this wait, a response takes a hundredth of it.
 WAITS_FROM_US = 0.9 * DELAYED_ACK_US
 
 
@@ -60,7 +60,7 @@ class Loop:
         return self.median_us >= WAITS_FROM_US
 
     def a_request(self, counter: str) -> float:
-        """Return by how much a TCP counter of the kernel, such as DelayedACKs, rose per request; NaN if unknown."""
+        """Return the increase per request of a TCP counter of the kernel, such as DelayedACKs; NaN if unknown."""
         gained = self.step.record.loop.tcp
         return gained[counter] / self.completed if counter in gained and self.completed > 0 else math.nan
 
@@ -86,12 +86,12 @@ def find(loops: Sequence[Loop], stage: str, name: str | None = None, connections
 
 
 def first(loops: Sequence[Loop], stage: str, name: str) -> Loop | None:
-    """Return the loop on the fewest connections, of one setting (`stage`) and workload (`name`); None without any."""
+    """Return the loop on the fewest connections, of one setting (`stage`) and workload (`name`); None if none."""
     return min(find(loops, stage, name), key=lambda loop: loop.connections, default=None)
 
 
 def absent(requests: int, threads: int, drawn: int, held: int) -> int:
-    """Return how many requests ask for keys above `held`, if every thread draws the same numbers from 1 to `drawn`."""
+    """Return how many requests ask for keys above `held`, if all threads draw one sequence of numbers, 1 to `drawn`."""
     shares = [(requests + thread) // threads for thread in range(threads)]
     return requests - sum(int((integers(share, drawn) <= held).sum()) for share in shares if share)
 
@@ -105,11 +105,11 @@ def on_same_connections(loops: Sequence[Loop], stages: tuple[str, str], name: st
 #: Two stages that differ in one flag alone: responses wait for the timer in the first, and not in the second.
 FLAG_PAIR = ("after", "nodelay")
 LOOPS = ("put", "get", "mixed")
-CLOSE = 0.05  # of the computed wait
+CLOSE = 0.05  # a median is close to the computed wait if it differs by less than this share of the wait
 
 
 def one_flag(results: "Results") -> Answer | None:
-    """Answer: does nodelay raise the rates of all loops that else wait for the delayed-ACK timer? None without any."""
+    """Answer: does nodelay raise the rates of all loops that, without it, wait for delayed ACKs? None if none waits."""
     measures, steps = [], []
     for name in LOOPS:
         pairs = [(slow, fast) for slow, fast in on_same_connections(results.loops, FLAG_PAIR, name) if slow.waits]
@@ -125,7 +125,7 @@ def one_flag(results: "Results") -> Answer | None:
 
 
 def executor(results: "Results") -> Answer | None:
-    """Answer: does a cached pool change the medians of waiting loops? No if some rise, some fall; else inconclusive."""
+    """Answer: does a cached pool change medians of loops that wait? No if some rise, some fall; else inconclusive."""
     names = ("put", "get", "mixed-once")
     pairs = [pair for name in names for pair in on_same_connections(results.loops, ("before", "after"), name)]
     waiting = [(old, new) for old, new in pairs if old.waits]
@@ -144,7 +144,7 @@ def executor(results: "Results") -> Answer | None:
 
 
 def timer_and_tick(results: "Results") -> Answer | None:
-    """Answer: do all loops that wait have medians near the delayed-ACK timer plus a tick (CLOSE)? None without any."""
+    """Answer: are the medians of all loops that wait within CLOSE of the ACK timer plus a tick? None if none waits."""
     waiting = [loop for loop in results.loops if loop.waits]
     hz = waiting[0].step.record.loop.kernel_hz if waiting else None
     if not hz:
@@ -166,7 +166,7 @@ def timer_and_tick(results: "Results") -> Answer | None:
 def one_write(results: "Results") -> Answer | None:
     """Answer: does the delayed-ACK timer delay even a response that the server sends in one write?
 
-    Yes if its median is at least half the median with two writes, else no. None without both, or if two don't wait.
+    Yes if its median is at least half the median with two writes, else no. None if one is unknown, or two don't wait.
     """
     single, double = first(results.loops, "one-write", "put"), first(results.loops, "after", "put")
     if single is None or double is None or not double.waits:
@@ -209,7 +209,7 @@ def mixed(results: "Results") -> Answer | None:
 
 
 def waits_idle(results: "Results") -> Answer | None:
-    """Answer: could a CPU profile show the wait? No, for no thread computes meanwhile; None without such a profile."""
+    """Answer: could a CPU profile show the wait? No, no thread computes meanwhile; None if no such loop is profiled."""
     measures, steps = [], []
     for step in results.run.find(kind=KIND, profiled=True):
         samples = facts.profile_samples(step, facts.CPU)

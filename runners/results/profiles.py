@@ -1,4 +1,4 @@
-"""Profiles: the categories' shares of the work, which add up to one, and frames that differ between two profiles.
+"""Profiles: categories of work with their shares (which add up to 1), and stack frames that differ between profiles.
 
 Hundreds of frames are tested at once. To keep differences by chance few, the false discovery rate is controlled (Y.
 Benjamini and Y. Hochberg, 1995, J. Royal Stat. Soc. B 57). Frames with the same two shares are tested as one.
@@ -35,13 +35,13 @@ EVENT_NAMES = {"cpu": "CPU samples", "alloc": "allocated bytes", "lock": "time w
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Categories of which a question asks whether they take most of a profiled event, such as CPU time."""
+    """Categories of stacks, and the limit with which a question compares their share of an event, such as CPU time."""
 
     label: str  # the name of the categories' share, with {} in place of the load
     event: str
     categories: Sequence[str]
     other_label: str = ""
-    others: Sequence[str] = ()  # the categories that they are compared with
+    others: Sequence[str] = ()  # the categories that `categories` are compared with
     than_half: bool = True  # the limit is one half, and `others` are only shown; if False, `others` are the limit
 
 
@@ -55,7 +55,7 @@ STORE_WAITS = Part("the store's share of the waits for locks in {}", LOCK, ("sto
 
 
 def share(step: Step, event: str, category: str) -> Bounded | None:
-    """Return a category's share (0..1) of an event's samples, with its interval; None without the category."""
+    """Return a category's share (0..1) of an event, with its interval; None if the profile lacks the category."""
     rows = step.frames["shares"]
     # masks of pandas take ten times as long, and two profiles are compared in each of their categories
     asked = (rows["event"].to_numpy() == event) & (rows["category"].to_numpy() == category)
@@ -66,7 +66,7 @@ def share(step: Step, event: str, category: str) -> Bounded | None:
 
 
 def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> Bounded | None:
-    """Return the sum of several categories' shares (0..1) and of their bounds; None if the profile has none."""
+    """Return the sum of categories' shares (0..1), and of the shares' bounds; None if the profile has none of them."""
     parts = [part for category in categories if (part := share(step, event, category)) is not None]
     if not parts:
         return None
@@ -75,7 +75,7 @@ def together(step: Step, categories: Sequence[str], event: str = facts.CPU) -> B
 
 
 def own_share(step: Step, event: str = facts.CPU) -> float:
-    """Return the share of the samples that the profiler's own frames take; 0 if the profile has none."""
+    """Return the share (0..1) of an event that the profiler's own frames take; 0 if the profile has no such frames."""
     part = share(step, event, PROFILER)
     return part.value if part is not None else 0.0
 
@@ -97,7 +97,7 @@ class Change:
 
 
 def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
-    """Return (share, variance of the share) by frame for one event. Threads (names in brackets) are left out."""
+    """Return {frame: (share, variance of the share)} for one kind of event, without threads (names in brackets)."""
     seen = batches(step.frames["samples"], event)
     if seen is not None:
         whole = float(seen.whole.sum())
@@ -113,7 +113,7 @@ def frame_shares(step: Step, event: str) -> dict[str, tuple[float, float]]:
 
 
 def changes(first: Step, second: Step, event: str = "cpu") -> list[Change]:
-    """Return the tested changes of all frames with at least LEAST_SHARE in one of two profiles, the largest first."""
+    """Return changes between two profiles, with p-values: of frames with at least LEAST_SHARE in one, largest first."""
     a, b = frame_shares(first, event), frame_shares(second, event)
     depth = _depths(first, event) | _depths(second, event)
     together: dict[tuple[float, float], str] = {}
@@ -175,7 +175,7 @@ def takes_most(results: Results, workloads: Sequence[str], subject: str, asked: 
 
 
 def profiled_rate_steps(run: Run, workload: str, subject: str | None = None) -> list[Step]:
-    """Return the rate steps with a usable profile of a workload and (if given) a setting, lowest rate first."""
+    """Return a workload's rate steps (if given, on one setting) that have a usable profile, lowest rate first."""
     steps = run.find(kind=PROFILED_RATE_STEP, workload=workload, subject=subject)
     return sorted(filter(facts.usable_profile, steps), key=facts.offered_rps)
 

@@ -1,4 +1,4 @@
-"""Answers from published outputs of load generators, compared with the same loads in this run."""
+"""Answers to questions that compare published outputs of load generators with this run's results at the same loads."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +20,11 @@ SAME_SHARE = 0.01  # by how much the shares of errors at several rates may diffe
 KEYS = 10_000  # report 1's GET asks for random(1..10000)
 #: wrk2 wakes once a millisecond (its event loop's timer, ae.c); its percentiles leave out the first ten seconds.
 TICK_US, SKIPS_S = 1_000.0, 10.0
-QUEUE_US = 500_000.0  # a mean, median or p99 beyond this is a queue that grew
+QUEUE_US = 500_000.0  # a mean, median or p99 beyond this shows that a queue grew
 
 
 def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
-    """Yield (name, output) for each name under which the lab has exactly one published output; others are left out."""
+    """Yield (name, output) for each name under which the lab has exactly one published output; skip other names."""
     for name in names:
         try:
             outputs = published_outputs(name)
@@ -35,19 +35,19 @@ def outputs_named(names: Sequence[str]) -> Iterator[tuple[str, Output]]:
 
 
 def of_setting(ladder: Ladder) -> Iterator[tuple[str, Output]]:
-    """Yield (name, output) for a ladder's published outputs, but not if their folder's index names another setting."""
+    """Yield (name, output) for a ladder's published outputs, unless the index of their folder names another setting."""
     for name, output in outputs_named(ladder.published):
         if output.entry.treatment in (None, ladder.steps[0].subject):
             yield name, output
 
 
 def taken_at_rps(output: Output) -> float | None:
-    """Return the rate at which an output was measured: by its folder's index, else as offered; None if unknown."""
+    """Return the rate at which an output was measured: as its folder's index says, else as offered; None if unknown."""
     return output.entry.ran_at_rps or output.offered_rps
 
 
 def longest_us(output: Output) -> float:
-    """Return the longest of mean, median and p99 of an output, in microseconds; 0 if it has none."""
+    """Return the longest of mean, median and p99 of an output, in microseconds; 0 if it shows none."""
     report = output.report
     values = [report.latency.mean if report.latency else None, report.latencies.at(0.5), report.latencies.at(0.99)]
     return max((value for value in values if value is not None), default=0.0)
@@ -62,7 +62,7 @@ def keeps_its_rate(output: Output) -> bool:
 
 @answering
 def reaches_published_rate(results: Results, workloads: Sequence[str]) -> Answer | None:
-    """Answer: does a closed loop here reach the published rate, in every workload that has both? None if none has."""
+    """Answer: does a closed loop here reach the published rate, in all workloads with both rates? None without any."""
     measures, enough, steps = [], [], []
     for workload in workloads:
         output = results.published_output(workload)
@@ -117,9 +117,9 @@ def _median_of(step: Step, results: Results) -> Measure:
 
 @answering
 def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answer | None:
-    """Answer: do the medians of the outputs `names` come from the server? No or None.
+    """Answer: do the medians of the published outputs `names` come from the server, not the generator? No or None.
 
-    No if two of them or more exceed TICK_US, and all of these exceed this run's medians under `workload`.
+    No if at least two of these medians exceed TICK_US, and all that do exceed all of this run's under `workload`.
     """
     medians = (output.report.latencies.at(0.5) or 0.0 for _, output in outputs_named(names) if output.offered_rps)
     published_us = [median_us for median_us in medians if median_us > TICK_US]
@@ -135,7 +135,7 @@ def medians_stay(results: Results, names: Sequence[str], workload: str) -> Answe
 
 @answering
 def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
-    """Answer: did the server cause a workload's published errors? No if absent keys explain them, else None."""
+    """Answer: did the server cause a workload's published errors? No if GETs of absent keys explain them, else None."""
     output = results.published_output(workload)
     if output is None or not output[1].errors or not output[1].requests:
         return None
@@ -153,7 +153,7 @@ def errors_are_absent_keys(results: Results, workload: str) -> Answer | None:
     )  # fmt: skip
 
 
-#: The fewest bytes that the kernel reads from a disk at once; the share of GETs that may have read as many, for a yes.
+#: The fewest bytes that the kernel reads from a disk at once; for a yes, the least number of such pages per GET.
 PAGE_BYTES, MANY_READS = 4_096, 0.05
 
 
@@ -174,7 +174,7 @@ def reads_the_disk(results: Results, step_name: str) -> Answer | None:
 
 @answering
 def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], nodes: int) -> Answer | None:
-    """Answer: do the outputs that `names` returns load at least `nodes` addresses, by their URLs? None without URLs."""
+    """Answer: do the published outputs that `names` returns load at least `nodes` URLs? None if they show no URL."""
     outputs = dict(outputs_named(names()))
     urls = {output.report.url for output in outputs.values() if output.report.url}
     if not urls:
@@ -183,11 +183,11 @@ def loads_several_nodes(_results: Results, names: Callable[[], Sequence[str]], n
     return Answer.by(outputs, Basis.OUTPUTS, len(urls) >= nodes, measure)
 
 
-LIMIT_US = Objective().latencies[0][1]  # of the p99 of a rate that a published server sustains
+LIMIT_US = Objective().latencies[0][1]  # the highest p99 (us) at a rate that a published server sustains
 
 
 def sustained(part: str) -> tuple[float, float]:
-    """Return (highest rate at which all p99s of report 5's outputs named `part` are within LIMIT_US, longest p99)."""
+    """Return (highest rate with all p99s of report 5's `part` outputs within LIMIT_US, longest of these p99s in us)."""
     by_rate = facts.grouped(outputs_named(columns("report-5", part)), lambda named: named[1].offered_rps or 0.0)
     longest = {rps: max(one.report.latencies.at(0.99) or math.inf for _, one in of) for rps, of in by_rate.items()}
     return max(((rps, us) for rps, us in longest.items() if us <= LIMIT_US), default=(math.nan, math.nan))
@@ -195,7 +195,7 @@ def sustained(part: str) -> tuple[float, float]:
 
 @answering
 def reads_miss(results: Results, names: Callable[[], Sequence[str]]) -> Answer | None:
-    """Answer: did the server cause the errors in outputs by `names`? No if the outputs' shares are alike, else None."""
+    """Answer: did the server cause the errors in published outputs? No if all have a similar error share, else None."""
     reports = ((name, output.report) for name, output in outputs_named(names()))
     shares = {name: report.errors / report.requests for name, report in reports if report.errors and report.requests}
     low, high = min(shares.values(), default=0.0), max(shares.values(), default=0.0)
@@ -210,7 +210,7 @@ def _of_ladders(results: Results) -> list[tuple[str, Output]]:
 
 
 def beyond_the_knee(results: Results) -> Answer | None:
-    """Answer: do published latencies show the server, not a queue? No if the server missed their rate, else None."""
+    """Answer: do all published latencies show the server, not a queue? No if it missed an offered rate, else None."""
     outputs = _of_ladders(results)
     queues = {name: output for name, output in outputs if output.offered_rps and not keeps_its_rate(output)}
     if not queues:
@@ -221,7 +221,7 @@ def beyond_the_knee(results: Results) -> Answer | None:
 
 
 def taken_at_another_rate(results: Results) -> Answer | None:
-    """Answer: were percentiles measured at their published rate? No if the folder's index states another, else None."""
+    """Answer: were published percentiles measured at the published rate? No if the index says another, else None."""
     for name, output in _of_ladders(results):
         ran_rps = taken_at_rps(output)
         if ran_rps is not None and output.offered_rps and ran_rps != output.offered_rps:
@@ -233,7 +233,7 @@ def taken_at_another_rate(results: Results) -> Answer | None:
 
 @answering
 def leaves_out_a_cold_start(results: Results, workload: str) -> Answer | None:
-    """Answer: does the published cold run show its cold start? No: wrk2 leaves out ten seconds. None if unknown."""
+    """Answer: does a published run show its cold start? No: wrk2 omits the first 10 s. None if not repeated here."""
     cold = facts.only(results.run.find(workload=workload, profiled=False))
     if cold is None or not facts.quotable(cold):
         return None

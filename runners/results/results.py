@@ -28,7 +28,7 @@ class Results:
     comparisons = cached_property[tuple[Comparison, ...]](lambda self: comparisons(self.run))
     ladders = cached_property[tuple[Ladder, ...]](lambda self: ladders(self.run))
     loops = cached_property[tuple[Loop, ...]](lambda self: tuple(of_run(self.run)))
-    #: Load generators on a server that does nothing.
+    #: The latencies that load generators measure on a server that does nothing.
     floors = cached_property[tuple[Floor, ...]](lambda self: tuple(instrument.floors(self.run.steps)))
     #: The latencies that generators recorded of a frozen server.
     stalls = cached_property[tuple[Stall, ...]](lambda self: tuple(instrument.stalls(self.run.find(kind="stall"))))
@@ -49,7 +49,7 @@ class Results:
         return max(kept, default=0) if all(kept) else 0
 
     def searched(self, workload: str, subject: str) -> Ladder | None:
-        """Return the search for the knee of a setting (`subject`) under a workload; None if no search has a knee."""
+        """Return the search for the knee of a setting (`subject`) under a workload; None if none has a knee."""
         searches = (ladder for ladder in self.ladders if ladder.search is not None and ladder.knee is not None)
         alike = (ladder for ladder in searches if ladder.steps[0].workload == workload)
         return next((ladder for ladder in alike if subject in (ladder.steps[0].subject, ladder.server)), None)
@@ -59,5 +59,5 @@ class Results:
         return next((item for item in self.published.items() if item[0].rpartition("/")[2] == workload), None)
 
     def clean_loads(self) -> Iterator[Step]:
-        """Yield the loads of a fixed-rate block that ran without a profiler."""
+        """Yield the loads of fixed-rate blocks, without loads during which a profiler ran."""
         yield from self.run.find(kind="load", profiled=False)

@@ -1,7 +1,7 @@
 """Stores side by side: their knees, and the bytes that they write and take on the disk for each byte given to them.
 
-The kernel counts the written bytes when a page becomes dirty (`write_bytes` of /proc/PID/io). So they mean the same for
-every store, whether it writes by calls or through a memory mapping. They include log, tables and merging.
+The kernel counts the written bytes when a page becomes dirty (`write_bytes` of /proc/PID/io). So the counts of
+stores that write by calls or through a memory mapping are comparable. They include log, tables and merges.
 """
 
 import math
@@ -86,9 +86,9 @@ def gain(store: Store, against: Store, workload: str) -> Bounded | None:
 def less(
     results: "Results", label: str, unit: Unit, value: Callable[[Store], float], of: str, against: str, figure: str
 ) -> Answer | None:
-    """Answer: is a number of the store `of` below that of `against`? Only the values decide; None if one is unknown.
+    """Answer: is the `value` of store `of` less than the `value` of store `against`? None if one is unknown.
 
-    `value` returns a store's number, and `label` names it. `figure` is the anchor of the figure that shows it.
+    The two values are compared without an interval. `label` names the value; `figure`: the anchor of its figure.
     """
     by_name = {store.subject: store for store in results.stores}
     here, there = by_name.get(of), by_name.get(against)

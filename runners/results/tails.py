@@ -1,4 +1,4 @@
-"""Answers on the causes of a load's tail, from the attribution of its latency spikes to events."""
+"""Answers to questions on what causes a load's tail (its slow responses): which events explain its latency spikes."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from runners.results.results import Results
 
 #: The share of the slow responses' extra time that a cause must explain to be worth a change.
 MARGIN = 0.1
-#: RocksDB merges its first level when so many flushed tables lie there (its option level0_file_num_compaction_trigger).
+#: RocksDB merges its first level when it holds this many flushed tables (option level0_file_num_compaction_trigger).
 TABLES_TO_MERGE = 4
 
 
@@ -21,7 +21,7 @@ class Explained:
     causes: tuple[tuple[str, Bounded], ...]  # (cause, share of the tail), the largest share first
     unexplained: float  # the share that no cause explains
     slow: int  # the number of slow responses
-    threshold_us: float  # slower responses are slow ones
+    threshold_us: float  # a response counts as slow if it takes longer
 
 
 def explained(seen: Attribution) -> Explained:
@@ -32,10 +32,10 @@ def explained(seen: Attribution) -> Explained:
 
 @answering
 def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
-    """Answer: does `cause`, for example compaction, explain the tail of the load `step_name`? None without this load.
+    """Answer: does `cause` (such as compaction) explain the tail of the load `step_name`? None without such a load.
 
-    No if the cause's share of the tail is below MARGIN, or without spikes. Else yes if above zero beyond chance.
-    Inconclusive if the load had no events of the cause, or if its tail is not known.
+    The tail is the extra time of slow responses. No if the cause's share of it is below MARGIN, or without latency
+    spikes; else yes if above zero beyond chance. Inconclusive if the cause had no events, or if the tail is not known.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     if step is None:
@@ -62,7 +62,7 @@ def tail_by(results: Results, cause: str, step_name: str) -> Answer | None:
 
 @answering
 def stays_in_memory(results: Results, workload: str, value_bytes: int, memtable_bytes: int) -> Answer | None:
-    """Answer: did the published PUTs of `workload` fill less than a memtable? None if rate or duration is unknown."""
+    """Answer: did `workload`'s published load write less than a memtable holds? None without its rate or duration."""
     output = results.published_output(workload)
     if output is None or not output[1].rate_rps or not output[1].duration_s:
         return None
@@ -87,16 +87,16 @@ def explains(share: Share) -> Verdict:
 def puts_before_a_merge(puts: float, flushes: int) -> float:
     """Return a lower bound of the number of PUTs that an empty RocksDB store takes before its first merge.
 
-    If n PUTs caused k flushes, a memtable holds more than n / (k + 1) PUTs, however full it was before the first one.
+    If n PUTs caused k flushes, a memtable holds more than n / (k + 1) PUTs, however full it was before the first PUT.
     """
     return TABLES_TO_MERGE * puts / (flushes + 1)
 
 
 @answering
 def merges_out_of_reach(results: Results, step_name: str, workload: str) -> Answer | None:
-    """Answer: did merges make the tail of a published load? No if the load ended before a first merge.
+    """Answer: did merges of tables cause the slow responses of a published load? No if it ended before a first merge.
 
-    None if a merge ran in this run's load or no flush did, or if the published number of PUTs may cause a merge.
+    None if this run's load `step_name` had a merge or no flush, or if the published number of PUTs may cause a merge.
     """
     step = next((step for step in results.run.steps if step.name == step_name), None)
     seen = attribution(step) if step is not None and facts.quotable(step) else None

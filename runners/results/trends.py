@@ -22,7 +22,7 @@ KEY = ("machine_class", "experiment", "size", "kind", "subject", "workload", "co
 COLUMNS = ("run", "step", "started", "value", "low", "high", "offered_rate_rps", "disturbed", "git_commit")
 #: In one series the highest offered rate is at most this many times the lowest; else latencies can't be compared.
 SAME_RATE = 1.25
-#: The metric by which a sentinel is judged: its load lasts two seconds, in which a tail is too noisy to judge by.
+#: The metric by which a sentinel (a small fixed load) is judged: in its two seconds, a tail is too noisy to judge by.
 JUDGED = "p50"
 METRICS = ("p50", "p99", "p99.9", "achieved")
 
@@ -61,7 +61,7 @@ class Trend:
 
 
 def trends(measurements: pd.DataFrame, runs: pd.DataFrame, metrics: Sequence[str] = METRICS) -> list[Trend]:
-    """Return the trends in two frames of readers.history. Sentinels (small fixed loads) are joined over experiments."""
+    """Return a trend for each load and metric in frames of readers.history; for a sentinel, over all experiments."""
     disturbed = [name for name, ok in sentinels(measurements).items() if ok is False]
     rows = measurements[measurements["metric"].isin(metrics)].merge(runs[["run", "git_commit"]], on="run", how="left")
     rows = rows.assign(disturbed=rows["run"].isin(disturbed)).sort_values("started_unix_s", kind="stable")
@@ -90,7 +90,7 @@ def _changes(frame: pd.DataFrame, kind: str) -> tuple[tuple[Change, ...], str]:
 
 
 def sentinels(measurements: pd.DataFrame) -> dict[str, bool | None]:
-    """Return by run whether its sentinel (a small fixed load) was in its usual range; None if too few came before."""
+    """Return {run: whether its sentinel, a small fixed load, was as usual}; None if too few runs came before it."""
     rows = measurements[(measurements["kind"] == SENTINEL) & (measurements["metric"] == JUDGED)]
     judged: dict[str, bool | None] = {}
     for _, group in rows.sort_values("started_unix_s", kind="stable").groupby(["machine_class", "subject"]):

@@ -36,7 +36,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where the archive file holds the rows of one data frame, of all steps together."""
+    """The place in the archive file of one data frame, which has the rows of all steps, one step after the other."""
 
     rows: tuple[int, ...]  # number of rows of each step
     columns: tuple[dict[str, Any], ...]  # the `Column` of every column
@@ -68,7 +68,7 @@ class Archive:
         return ArchivedStep(self.path / "steps" / name, self)
 
     def frames(self, name: str) -> "dict[str, pd.DataFrame]":
-        """Return the data frame `name` of every step, by the step's name, without steps whose frame has no row."""
+        """Return {step's name: its data frame `name`}, without steps whose frame has no row."""
         if name not in self._frames:
             self._frames[name] = self._by_step(self.parts[name]) if name in self.parts else {}
         return self._frames[name]

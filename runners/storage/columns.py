@@ -19,7 +19,7 @@ Whole = npt.NDArray[np.int64]
 
 #: Numbers of decimals that a column may have: times in whole nanoseconds have three in microseconds, nine in seconds.
 DIGITS = (0, 2, 3, 4, 6, 7, 9)
-LARGEST = 2**53  # below it float64 has every whole number
+LARGEST = 2**53  # up to it float64 represents every whole number
 TEXT, BITS, RANK, THREE = "text", "bits", "rank", "three digits"
 LEAST, MOST, LOWEST_TEN = 100, 999, -9  # of coding THREE: least and greatest mantissa, lowest power of ten
 TRIED = 1 << 16  # rows from the middle of a column, on which its possible forms are compared
@@ -41,7 +41,7 @@ class Column(msgspec.Struct, frozen=True, omit_defaults=True):
     width: int = 1  # bytes of a number
     bytes: int = 0  # in all, compressed
     place: int = 0  # index in the frame
-    values: tuple[str, int, int] = ("", 0, 0)  # for RANK: coding, number and bytes of the values that are ranked
+    values: tuple[str, int, int] = ("", 0, 0)  # for RANK: (coding, number, length in bytes) of the list of values
 
 
 def texts_of(frames: Iterable[pd.DataFrame]) -> dict[str, list[str]]:

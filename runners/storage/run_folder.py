@@ -43,7 +43,7 @@ _STEP_NAME = re.compile(r"^[a-z0-9][a-z0-9-]*$")
 
 
 def run_path(text: str) -> Path:
-    """Return the folder of the run with the id `text`; or `text` as a path if this path exists or no run has the id."""
+    """Return `text` as a path if that path exists, else the folder of the run with this id, else `text` as a path."""
     path = Path(text)
     if path.exists() or path.name != text:
         return path
@@ -217,7 +217,7 @@ class GivenUp:
     status: str
     age_days: float
     bytes: int
-    result: bool  # a campaign counts it as a job's result, and would measure that job again
+    result: bool  # the run is the result of a campaign's job; without it, the campaign would measure the job again
 
     @property
     def line(self) -> str:
@@ -230,7 +230,7 @@ def given_up(
     root: Path, older_than_days: float | None = None, keep: int | None = None, incomplete: bool = False,
     now_unix_s: float | None = None,
 ) -> Iterator[GivenUp]:  # fmt: skip
-    """Yield the runs below a folder that meet every given condition, oldest first, without runs in progress.
+    """Yield the runs directly below `root` that meet every given condition, oldest first, without runs in progress.
 
     `keep`: at least this many later, complete runs have the run's experiment, parameters and kind of machine.
     `incomplete`: the run's status is not complete. Raises PlanError if no condition is given.

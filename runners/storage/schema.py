@@ -72,7 +72,7 @@ class ProcessStatus(Struct, frozen=True):
 
 
 class ProfileRecord(Struct, frozen=True):
-    """The facts that a profiler's recording states about itself."""
+    """A profiler, its settings and its numbers of samples, as its recording states them."""
 
     engine: str = ""  # what the profiler samples with
     version: str = ""
@@ -144,7 +144,7 @@ class LadderBase(Struct, frozen=True):
 
     what: str  # `knee` or `closed loop`
     rps: float
-    knee: tuple[float, float, float] | None = None  # with the ends of its interval
+    knee: tuple[float, float, float] | None = None  # (knee, lower, upper end of its interval), in requests per second
 
 
 class LadderRecord(Struct, frozen=True):
@@ -175,7 +175,7 @@ class InterleavedRecord(Struct, frozen=True):
     primary: str = ""  # the quantity that decides
     until: bool = False  # the block ends once `primary` is decided
     cpu_groups: str = ""  # "equal", or why the servers had no CPU groups of equal weight
-    slice_s: float = 0.0  # how long requests go to one server; 0: it changes with every request
+    slice_s: float = 0.0  # seconds for which all requests go to one server; 0: the server changes with every request
 
 
 class TargetRecord(Struct, frozen=True):
@@ -214,7 +214,7 @@ class FillRecord(Struct, frozen=True):
     """A fill, which writes the store's data before a load, and the store's size after its background work."""
 
     keys: int = 0  # number of keys written
-    given_bytes: int | None = None  # written in all
+    given_bytes: int | None = None  # bytes that were written in all
     live_bytes: int | None = None  # of the keys and their latest values
     settled_s: float | None = None  # until the background work was done
     data_bytes: int | None = None  # of the store's files

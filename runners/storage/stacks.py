@@ -61,7 +61,7 @@ def encoded(stacks: Mapping[str, int], event: str) -> bytes:
 
 
 def _message(data: bytes) -> tuple[defaultdict[int, list[int]], defaultdict[int, list[bytes]]]:
-    """Return a message's fields by number: its varints as numbers, its length-delimited fields as bytes."""
+    """Return two dicts by field number of a protobuf message: its varints, and its length-delimited fields as bytes."""
     numbers, parts = defaultdict[int, list[int]](list), defaultdict[int, list[bytes]](list)
     at = 0
     while at < len(data):

@@ -20,7 +20,7 @@ EITHER_NAME = rf"(?:truepace|{FORMER_NAME})"
 
 
 class StoreError(LabError):
-    """A run folder that can't be used; the message names the folder, the cause and the remedy."""
+    """An error for a run folder that can't be used; its message names the folder, the cause and the remedy."""
 
     exit_code = Exit.USAGE
 
@@ -41,7 +41,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 class Inside:
-    """A descriptor: the path of the file `name` in the folder that the owner's attribute `of` holds."""
+    """A descriptor: the path of file `name` in the folder that attribute `of` has; `content` describes the file."""
 
     def __init__(self, name: str, content: str = "", of: str = "path") -> None:
         self._name, self.content, self._of = name, content, of

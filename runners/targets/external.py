@@ -79,7 +79,7 @@ class RunningTarget:
         return ServerRecord(command=command, cpus=self.cpus, left_out=left_out, categories=categories)
 
     def stop(self) -> int:
-        """Stop the server and all that it started, unless it ran before. Return the exit code. May be called twice."""
+        """Stop the server and its children if the lab started it; return its exit code, else 0. May be called twice."""
         code = self.child.stop() if self.child else 0
         shutil.rmtree(self.folder / "data", ignore_errors=True)  # the folder that {data} stands for
         return code
@@ -95,7 +95,7 @@ def launch(
 ) -> RunningTarget:
     """Start a target on an empty data folder, or use one that runs already, and wait until it is ready.
 
-    `cpus`: its cores unless the description names some. Raises PlanError, or ServerError if it does not get ready.
+    `cpus`: the cores to use if the description names none. Raises PlanError, or ServerError if it does not get ready.
     """
     resolved(file.target.headers)
     own_data = folder.resolve() / "data"
@@ -129,7 +129,7 @@ def launch(
 
 
 def build(file: TargetFile, log: Path) -> None:
-    """Run the `build` command of a target in its directory. Raises PlanError with the last lines if it fails."""
+    """Run the `build` command of a target in its directory. Raises PlanError, with its last output, if it fails."""
     if file.target.build:
         log.parent.mkdir(parents=True, exist_ok=True)
         _run_to_end(f"{file.path}, key build", file.target.build, file, log)
@@ -139,7 +139,7 @@ def _run_to_end(
     where: str, command: Sequence[str], file: TargetFile, log: Path,
     environment: Mapping[str, str] | None = None, timeout_s: float | None = None,
 ) -> None:  # fmt: skip
-    """Run a command in the target's directory. Raises PlanError if it fails, with a text that begins with `where`."""
+    """Run a command in the target's directory. Raises PlanError, which begins with `where`, if it fails."""
     try:
         with log.open("wb") as out:
             child = start(command, stdout=out, stderr=out, env=environment, directory=file.directory)
@@ -233,7 +233,7 @@ def content_hash(file: TargetFile) -> str:
 def at_revision(file: TargetFile, revision: str, folder: Path) -> Iterator[TargetFile]:
     """Check out `revision` of the target's repository below `folder` while the body runs; yield the target there.
 
-    It keeps the description in `file`, so that old and new code start in the same way. Raises PlanError on failure.
+    This target has the description in `file`, so that old and new code start alike. Raises PlanError on failure.
     """
     where = f"--baseline {revision}"
     revised = partial(_git, where, "-C", str(file.path.parent))

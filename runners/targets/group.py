@@ -15,7 +15,7 @@ from runners.targets.lab_server import RunningServer
 
 @dataclass(frozen=True, slots=True)
 class TargetGroup:
-    """Servers that share a load. Its log, exit code and death are taken from the first server that has died."""
+    """Servers that share a load. The log, exit code and death are those of the first dead server, else of the first."""
 
     subject: str
     members: Mapping[str, Target]  # by name

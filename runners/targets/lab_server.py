@@ -1,4 +1,4 @@
-"""A key-value server of the lab's own, or a cluster of them in processes: start it, check a fill, stop it."""
+"""Start and stop a key-value server of the lab's own, or a cluster with a process for each node; check its fill."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class RunningNodes(RunningServer):
 
 
 def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
-    """Start a node on each port, in subfolders of the folders in `spec`; return the cluster. If one fails, stop all."""
+    """Start a node on each port, in subfolders of the folders in `spec`; return the cluster. Stop all if one fails."""
     urls = [f"http://{HOST}:{port}" for port in ports]
     spec.data.mkdir(parents=True, exist_ok=True)
     secret = spec.data / "cluster-secret"  # by which nodes recognise each other's requests
@@ -223,7 +223,7 @@ def launch_nodes(spec: ServerSpec, ports: Sequence[int]) -> RunningNodes:
 
 
 def check_filled(url: str, engine: str, keys: int) -> None:
-    """Raise MeasureError if the store lacks one of the ids 1, `keys` and about 50 between them."""
+    """Raise MeasureError if the store behind `url` lacks id 1, id `keys`, or one of about 50 ids in between."""
     step = max(1, keys // CHECKED_KEYS)
     with client(FILL_TIMEOUT_S) as http:
         for key in [*range(1, keys + 1, step), keys]:

@@ -19,7 +19,7 @@ QUESTION_S = 2.0
 
 
 def check(file: TargetFile) -> None:
-    """Raise PlanError if something that a description names is absent; ServerError if a port is busy or dead."""
+    """Raise PlanError if something that a target names is absent; ServerError if its port is wrongly open or closed."""
     target = file.target
     resolved(target.headers)
     for name, workload in target.workloads.items():
@@ -84,7 +84,7 @@ def cores_of(file: TargetFile) -> tuple[int, ...]:
 
 
 def is_open(file: TargetFile, port: int | None = None) -> bool:
-    """Return whether a target's port accepts a connection; with `port`, whether that port of its host does."""
+    """Return whether the port of a target's URL, or `port` on the same host if given, accepts a connection."""
     address = urlsplit(file.target.url)
     host, own_port = address.hostname or "127.0.0.1", address.port or (443 if address.scheme == "https" else 80)
     with contextlib.suppress(OSError), socket.create_connection((host, port or own_port), timeout=QUESTION_S):

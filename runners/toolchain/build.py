@@ -65,7 +65,7 @@ def source_hash(folder: Path, counts: Callable[[Path], bool] = lambda _inside: T
 
 
 def lab_source_hash(package: Path = tools.PACKAGE) -> str:
-    """Return the `source_hash` of the lab's files that can change a measured figure; reports and tests can't."""
+    """Return the `source_hash` of the lab's files that can change a measured figure, so without reports and tests."""
     return source_hash(
         package, lambda at: at.suffix in MEASURING_FILES and (at.parent == Path() or at.parts[0] in MEASURING_ROOMS)
     )
@@ -77,7 +77,7 @@ def present_loadgen_sources() -> str:
 
 
 def git_state() -> dict[str, object]:
-    """Return the project's commit and whether the work tree differs from it; empty without git or a checkout."""
+    """Return {commit, dirty: whether the work tree differs from the commit}; empty without git or a checkout."""
     git = shutil.which("git")
     if git is None or not tools.CHECKOUT:
         return {}
@@ -152,7 +152,7 @@ def _build(
     stamp: Path, wanted: str, products: Sequence[Path], tool: tuple[str, str], make: Callable[[Path], None], say: Say,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Call `make` with a tool's path, unless `products` exist and the file `stamp` reads `wanted`. Raises ToolError."""
+    """Call `make` unless `products` exist and `stamp` holds `wanted`, or if `force`. Raises ToolError on failure."""
 
     def fresh() -> bool:
         made = stamp.is_file() and stamp.read_text() == wanted and all(product.exists() for product in products)
@@ -170,7 +170,7 @@ def _build(
 
 
 def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
-    """Build server-java unless this JDK has built its sources as they are; return their hash. Raises ToolError."""
+    """Build server-java unless `jdk` has built the present sources before; return their hash. Raises ToolError."""
     if not tools.CHECKOUT:
         remedy = "clone the project and run `lab` there, or measure servers of your own by --target"
         raise ToolError("the lab's own servers", "this installation has none of their sources", remedy)
@@ -188,7 +188,7 @@ def build_server(jdk: tools.Jdk, say: Say, force: bool = False) -> str:
 
 
 def fetch_profiler(say: Say) -> Path:
-    """Return a folder with async-profiler's jars, from the servers' build or filled by Maven. Raises ToolError."""
+    """Return a folder with async-profiler's jars: the servers' build has it, or Maven fills it. Raises ToolError."""
     folder = tools.cache() / f"async-profiler-{ASYNC_PROFILER}"
     own, fetched = ([jars / f"{part}.jar" for part in PROFILER_PARTS] for jars in (PROFILER_JARS, folder))
     for folder_of, jars in ((PROFILER_JARS, own), (folder, fetched)):
@@ -229,7 +229,7 @@ def build_truepace(say: Say, force: bool = False) -> Path:
 def build_wrk2(say: Say, source: str | None = None, force: bool = False) -> tools.Tool:
     """Build wrk2 if the lab has not built it yet, or with `force`; return it. Raises ToolError if the build fails.
 
-    `source`: the path of a copy of its files, or the path or URL of a clone; None: its public repository.
+    `source`: the path of a copy of wrk2's files, or the path or URL of a clone; None: wrk2's public repository.
     """
     log = tools.WRK2.with_suffix(".log")
     with locked(tools.WRK2.with_suffix(".lock"), say):
@@ -283,7 +283,7 @@ class Workshop:
     wrk2: tools.Tool | None = None
     wrk: tools.Tool | None = None
     reference: tools.Tool | None = None  # the crate's reference clients, and its do-nothing server
-    profiler_jars: Path | None = None  # their folder
+    profiler_jars: Path | None = None  # the folder of async-profiler's jars
 
     def jdk_of(self, major: int) -> tools.Jdk | None:
         """Return the JDK of feature release `major` (0: the lab's own); None if it is not on this machine."""
@@ -318,7 +318,7 @@ def prepare(
 ) -> Workshop:
     """Return the tools of a run, built if need be. Raises ToolError if a JDK or generator that the run needs is absent.
 
-    `own_servers`: the run needs the lab's servers, and so a JDK. Without them, it needs a JDK only if the crate's
+    `own_servers`: the run needs the lab's servers, and so a JDK. A run without them needs a JDK only if the crate's
     server that does nothing is absent. `profiled`: prepare the profiler for a target's JVM too, if there is a JDK.
     """
     jdk = tools.require_jdk() if own_servers else None

@@ -62,7 +62,7 @@ def shown(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Jdk:
-    """A Java development kit: where it is and what its `release` file says."""
+    """A Java development kit: its folder, and the version and the vendor that its `release` file states."""
 
     home: Path
     version: str
@@ -78,7 +78,7 @@ class Jdk:
         return self.home / "bin" / "java"
 
     def tool(self, name: str) -> Path:
-        """Return a program of the kit (jcmd, jfr, javac)."""
+        """Return the path of a program of the kit, such as jcmd."""
         return self.home / "bin" / name
 
 
