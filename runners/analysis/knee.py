@@ -59,7 +59,7 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee of one server, with its 95 % interval; an unknown bound is NaN."""
+    """The knee (highest rate that meets an objective) of a server, with its 95 % interval; an unknown bound is NaN."""
 
     kind: Kind
     rps: float
@@ -165,7 +165,7 @@ class Search:
 
     @cached_property
     def estimate(self) -> Knee:
-        """The knee by the short steps alone."""
+        """The knee as estimated from the short steps alone."""
         return estimate(self.short, self.objective, self.precision, (self.low_rps, self.high_rps))
 
     @cached_property
@@ -185,7 +185,7 @@ class Search:
 
     @cached_property
     def knee(self) -> Knee:
-        """The knee by the short steps, the longer steps and the closed loop."""
+        """The knee as estimated from the short steps, the longer steps and the closed loop together."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
@@ -230,7 +230,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of longer steps' knee: `short`, changed by DROP, longer steps and the closed loop."""
+        """Return the posterior of longer steps' knee: `short`, lowered by DROP, given longer steps and closed loop."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -294,7 +294,7 @@ def estimate(
     precision: float = math.inf,  # wanted width of the interval, as a share of its lower end
     limits_rps: tuple[float, float] = (0.0, math.inf),  # lowest and highest rate of interest
 ) -> Knee:
-    """Return the knee that the steps of one server show, whatever their length."""
+    """Return the knee estimated from the rate steps of one server; the length of a step does not matter."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     wanted = (StepOutcome.MET, StepOutcome.MISSED, StepOutcome.GENERATOR)
@@ -341,10 +341,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,  # the rate that a closed loop reached
 ) -> list[float]:
-    """Return the rates of the next steps, from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
+    """Return rates for the next steps, from `low_rps` to `high_rps`: around the likely knee or beyond all tried rates.
 
-    If the server's latest start met the objective at all rates, up to beyond the likely knee, the next ones lie higher,
-    whatever earlier starts did. If this start missed at all rates, down to below the likely knee, they lie lower.
+    If the server's latest start met the objective at all its rates, up to beyond the likely knee, the next rates are
+    higher, whatever earlier starts did. If it missed at all its rates, down to below the likely knee, they are lower.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

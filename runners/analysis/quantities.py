@@ -25,7 +25,7 @@ FACTOR_FROM = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity in which servers are compared."""
+    """A quantity by which servers are compared, such as p99 or CPU time per request."""
 
     name: str
     label: str
@@ -179,7 +179,7 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return one load's percentile, rate or CPU time per request; NaN if only a bound or nothing is known."""
+    """Return a percentile (us), rate (1/s) or CPU time per request (us) of a load; NaN if unknown or only a bound."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan

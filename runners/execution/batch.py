@@ -143,7 +143,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Reopen a run's folder and return it. Raises PlanError if a process still measures it or `manifest` differs."""
+    """Reopen and return a run's folder. Raises PlanError if a process measures it or the run is unlike `manifest`."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)

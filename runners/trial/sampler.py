@@ -38,7 +38,7 @@ LOG = "sampler.log"
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the sampler for a server; `profiler` is None without a JDK. Raises MeasureError if no sampler can run."""
+    """Return the profiler for a server; `profiler`: the one for a JVM, or None. Raises MeasureError if none can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
