@@ -1,4 +1,4 @@
-"""Instrument floors, the latency that a load generator itself adds; and what generators record of a frozen server.
+"""Instrument floors (the latency that a load generator itself adds), and latencies recorded while a server is frozen.
 
 The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
 summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %,

@@ -125,7 +125,7 @@ class Blocks:
     t_s: Floats  # the beginning of every block
     values_us: Floats  # latencies, ascending
     counts: Counts  # [i, j]: the requests of block i that took values_us[j]
-    #: The results of `bounds` so far, by level: one takes ten milliseconds, and a report asks hundreds of times.
+    #: Results of `bounds` so far, by level (0..1), since one takes ten milliseconds and a report needs hundreds.
     known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return the percentile `level` (0..1) in us without the one second that more than doubled it; None if none did."""
+    """Return the percentile `level` (0..1) in us without a second that more than doubled it; None if no second did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

@@ -2,7 +2,7 @@
 
 The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). Longer steps have a lower
 knee than short ones, or the same one, with equal probability. If it is lower, the drop of its logarithm is exponential
-with the mean DROP. A longer step says whether the knee lies above or below its rate, with an error that has Student's t
+with the mean DROP. A longer step shows if the knee lies above or below its rate, with an error that has Student's t
 distribution. No knee lies above the rate of a closed loop over as many connections.
 """
 
@@ -28,11 +28,11 @@ FURTHER = 4.0  # a batch may reach beyond the rates that were offered by this fa
 DROP = 0.3
 #: By how much the capacity of a server differs between longer steps: the scale of its logarithm.
 LONG_JITTER = 0.02
-#: The same scale for a step that met the objective but is too short to confirm a knee: a longer one might miss it.
+#: LONG_JITTER for a step that met the objective but is too short to confirm a knee: a longer step might miss.
 SHORTER_JITTER = 0.1
 #: The first longer step has at least JUST_BELOW times the estimated knee's rate, the next one at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: First longer step: at most BELOW_CLOSED times the closed loop's rate. After n misses: their lowest times LOWER ** n.
+#: The first longer step has at most BELOW_CLOSED x a closed loop's rate; after n misses, LOWER ** n x the lowest one.
 BELOW_CLOSED, LOWER = 0.95, 0.8
 #: After a step that missed the objective by more than the factor FAR, the next one has MUCH_LOWER times that rate.
 FAR, MUCH_LOWER = 3.0, 0.5

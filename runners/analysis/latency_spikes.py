@@ -25,7 +25,7 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
-#: Events: (begin_s, end_s, capacity_ms) of each.
+#: Events as (begin in s, end in s, capacity in ms): the capacity is the longest delay that an event can have caused.
 Spans = list[tuple[float, float, float]]
 
 

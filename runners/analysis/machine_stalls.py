@@ -20,7 +20,7 @@ from runners.readers.samples import Samples
 #: The period of the stall witness: a stall may have begun up to this much earlier than recorded.
 PERIOD_S = 0.001
 #: A stall shorter than SHORT_MS counts only within BURST_S (seconds) of a longer stall on any core. Alone, it may be
-#: work that the kernel does for a server, which is not preempted and can take as long.
+#: work that the kernel does for a server: such work is not preempted, and can last up to SHORT_MS.
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
 SLICE_S = 0.1  # length of the slices of time by which response times are recorded

@@ -238,7 +238,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield notes for the reader: settings that differ, as the user allowed, and what the outputs can't show."""
+    """Yield notes for the reader: settings that differ because the user allowed it, and limits of the outputs."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
         yield f"{name} differs, as was allowed: {_both(first, second, name)}"

@@ -39,7 +39,7 @@ class Quantity:
         return self.unit == "us" and "cpu" not in self.name
 
 
-#: CPU time of background threads (compilers, collectors, flushes, compaction) where it is known, and of all threads.
+#: CPU time per request: of background threads (compilers, collectors, flushes, compaction) if known; of all threads.
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Counters of the kernel and the JVM per request, by their names in the record of a target.

@@ -181,7 +181,7 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
     """Return a copy of the step, to be judged by its time outside of stalls. `stalls`, `slices`: data frames.
 
-    The copy has a new `calm_us`, or only `stalled` if the step fell short of its rate or little time is without stalls.
+    In the copy `calm_us` is set, or only `stalled` if the rate was not achieved or stalls took most of the time.
     """
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:

@@ -34,7 +34,7 @@ Side = tuple[str, Sequence[Step]]
 
 
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
-    """Return the reasons why the percentile `level` (0..1) of these sides may not be compared; empty if it may."""
+    """Return the reasons why percentile `level` (0..1) may not be compared between the sides; empty if it may."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
@@ -168,7 +168,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
 
 
 def _closed_loops(runs: Sequence[Run], load: Step) -> list[Step]:
-    """Return the fastest closed loop of each run, if it has one with setting, workload and connections of `load`."""
+    """Return the fastest closed loop of each run that has one with setting, workload and connections of `load`."""
     probes = (run.find(kind=PROBE, subject=load.subject, workload=load.workload, profiled=False) for run in runs)
     many = load.record.connections
     like = ([s for s in of_run if s.record.connections == many and may_quote(s, Aspect.RATE)] for of_run in probes)

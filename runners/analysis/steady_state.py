@@ -246,7 +246,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next value, from values since their last shift; None if too few."""
+    """Return the 95 % prediction interval of the next value, from values since the last level shift; None if few."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

@@ -63,7 +63,7 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Return the `Start` of a percentile (0..1), from the frame of the requests in one start.
+    """Return the `Start` of a percentile (0..1), its values by treatment, from the frame of requests in one start.
 
     `column`: response_us or service_us. A request that did not complete counts as slower than all others: a percentile
     that falls on it is infinite.

@@ -42,7 +42,7 @@ class Moment:
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield without end: a `Moment` by the lines added to a load's log since the last yield, or None without lines."""
+    """Yield repeatedly a `Moment` from the lines added to a load's log since the last yield, or None without any."""
     # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples

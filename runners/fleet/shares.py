@@ -54,12 +54,12 @@ _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder'
 
 
 class LostHostError(MeasureError):
-    """A host no longer responds: what it was measuring has to be measured again, on this or another host."""
+    """The error that a host no longer responds; its measurement has to be repeated, on this or another host."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """The load that one `generator` is to send. It holds scripts as text, as their paths are not on other hosts."""
+    """The load that one `generator` is to send. It holds scripts as text, as other hosts do not have the files."""
 
     spec: LoadSpec
     scripts: dict[Path, str]  # the text by path

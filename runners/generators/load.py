@@ -76,7 +76,7 @@ class Generator(ABC):
 
     @abstractmethod
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        """Return the command that sends a load and writes into `folder`. Raises MeasureError for an unfit load."""
+        """Return the command to send a load and write into `folder`. Raises MeasureError if the load can't be sent."""
 
 
 @dataclass(frozen=True, slots=True)

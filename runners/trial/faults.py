@@ -142,7 +142,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT a key `count` times on one connection; return by response its `number`, and `bytes`, `fields` of its head."""
+    """PUT a key `count` times on one connection; return a dict per response: `number`; its head's `bytes`, `fields`."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))

@@ -1,4 +1,4 @@
-"""Facts about this machine that matter for the meaning of a measurement; the examination of `lab doctor`."""
+"""Facts about this machine that may influence measurements, and the checks of the command `lab doctor`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return (cores for the server, other cores for the generator); (None, None) for a lone core or without taskset."""
+    """Return (cores for the server, other cores for the generator); (None, None) with one core or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None

@@ -216,7 +216,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return stack frames (root first) as one collapsed stack, without characters that separate frames or mark up."""
+    """Return stack frames (root first) as one collapsed stack; control characters, `;` and `</` are replaced."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or _UNNAMED for name in plain)
 

@@ -53,7 +53,7 @@ def _log_slices(copies: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """By how much the counters of one server grow during a load that several servers share."""
+    """The growth of one server's counters (CPU time, calls, allocation) during a load that several servers share."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
