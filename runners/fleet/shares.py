@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Return a record of TCP handshakes with every URL's server: the times of all (us), and the number that failed."""
+    """Return a record of TCP handshakes with every URL's server: their times (us), and the number of failed ones."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
