@@ -33,7 +33,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Median response times in us of two loads of one rate: one on the baseline alone, one on a treatment alone."""
+    """Median response times in us of two loads at one rate: one on the baseline alone, one on a treatment alone."""
 
     rate_rps: float
     baseline: Bounded
@@ -136,14 +136,14 @@ class Comparison:
         return next((row for row in self.rows_of(quantity) if treatment in (None, row.treatment)), None)
 
     def costs(self, treatment: str) -> list[Row]:
-        """Return the rows, without the primary quantity's, in which the treatment is worse by LEAST_COST or more."""
+        """Return the rows in which the treatment is worse by LEAST_COST or more, except for the primary quantity."""
         rows = (row for row in self.rows if row.treatment == treatment and row.quantity.name != self.primary)
         worse = (row for row in rows if row.decided and not row.better and abs(row.ratio - 1) >= LEAST_COST)
         apart = ((row, abs(row.treatment_value - row.baseline_value)) for row in worse)
         return [row for row, by in apart if row.quantity.unit != "count" or by >= LEAST_COUNT]
 
     def contradicting(self, row: Row) -> Row | None:
-        """If `row` is on request threads' CPU time, return all threads' row if it contradicts `row`; else None."""
+        """Return the row for all threads' CPU time if it contradicts `row`, the one for request threads; else None."""
         whole = self.row(ALL_CPU, row.treatment) if row.quantity.name == CPU and row.decided else None
         return whole if whole is not None and not whole.refused and whole.direction != row.direction else None
 

@@ -59,7 +59,7 @@ def achieved_share(step: Step) -> float:
 
 
 def per_second(step: Step) -> pd.DataFrame:
-    """Return the rows of the `intervals` frame for response times, one a second, without a partial last second."""
+    """Return the `intervals` frame's rows on response times: one per second with responses, no partial last second."""
     rows = step.frames["intervals"]
     rows = rows[(rows["kind"] == RESPONSE) & (rows["count"] > 0)].sort_values("t_s")
     if len(rows) > 1 and rows["count"].iloc[-1] < 0.5 * rows["count"].median():
@@ -69,7 +69,7 @@ def per_second(step: Step) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """The number of requests of a load that ended, and how many of them failed, by kind of failure."""
+    """The number of a load's requests that ended, and how many of these requests failed, by kind of failure."""
 
     requests: float  # that ended
     protocol: float = 0.0  # the response is no HTTP/1.1
@@ -101,7 +101,7 @@ def refused_by_status(step: Step) -> dict[str, int]:
 
 
 def failures(step: Step) -> Failures:
-    """Return how many requests of a load ended, and how many failed by kind of failure."""
+    """Return the number of a load's requests that ended, and the number that failed by kind of failure."""
     counted = errors(step)
     protocol, timed_out = counted.get("parse_errors", 0.0), counted.get("timeouts", 0.0)
     connection = sum(counted.get(f"{kind}_errors", 0.0) for kind in ("connect", "read", "write"))
@@ -126,7 +126,7 @@ def cpu_us(step: Step) -> float:
 
 
 def used_by_others(step: Step) -> tuple[float, float]:
-    """Return (cores that other processes kept busy, share of all cores that the host took away); NaN if unknown."""
+    """Return (cores that other processes kept busy, share of all cores that the hypervisor took); NaN if unknown."""
     return _mean(step, "foreign_cpu_cores"), _mean(step, "steal_share")
 
 
@@ -146,7 +146,7 @@ def of_step(step: Step) -> Counts:
 
 
 def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
-    """Return (ended, failed) requests by server, for the servers in `names`, of a load that several servers share."""
+    """Return {server: (ended, failed)}, numbers of requests, for the servers in `names` of a load that they share."""
     fates = step.frames["requests"].groupby("target", observed=True)["fate"].value_counts()
     counts_of = {}
     for row in step.frames["targets"].fillna({"non_2xx": 0, "completed": 0}).to_dict("records"):
@@ -160,13 +160,13 @@ def of_targets(step: Step, names: Sequence[str]) -> dict[str, Counts]:
 
 
 def failed_share(counts: Sequence[Counts]) -> float:
-    """Return the share of all requests that failed; 0 without requests."""
+    """Return the number of failed requests divided by the number of all ended requests; 0 without requests."""
     ended = sum(requests for requests, _ in counts)
     return sum(failed for _, failed in counts) / ended if ended else 0.0
 
 
 def failing(sides: Mapping[str, Sequence[Counts]]) -> dict[str, float]:
-    """Return the share of failed requests by side (baseline or treatment), for sides where it exceeds MOST_FAILED."""
+    """Return the share of failed requests by side (baseline or treatment), for sides with more than MOST_FAILED."""
     shares = {name: failed_share(counts) for name, counts in sides.items()}
     return {name: failed for name, failed in shares.items() if failed > MOST_FAILED}
 
@@ -175,7 +175,7 @@ def more_failed(treatment: Sequence[Counts], baseline: Sequence[Counts], *, pair
     """Return a treatment's share of failed requests minus the baseline's, with an interval; NaN without requests.
 
     A side has one `Counts` per start or run. With `paired`, counts of equal index belong to the same start. The
-    interval encloses two others: Student's over the starts, because errors come in bursts, and Newcombe's over all
+    interval encloses two intervals: Student's over the starts, as errors come in bursts, and Newcombe's over all
     requests (R. G. Newcombe, 1998, Statistics in Medicine 17, method 10).
     """
     if paired:

@@ -49,7 +49,7 @@ Item = TypeVar("Item")
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return the items in lists, by key; keys and lists are in the order of `items`."""
+    """Return {key: list of the items with this key}; keys and lists are in the order of `items`."""
     by_key: dict[Key, list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
@@ -80,7 +80,7 @@ def at(step: Step, level: float, kind: str = RESPONSE) -> Bounded | None:
 
 
 def most_us(step: Step, level: float) -> float:
-    """Return the latency in us at percentile `level` (0..1) as if unanswered requests waited for ever; NaN if unknown.
+    """Return the latency in us at percentile `level` (0..1) if unanswered requests waited for ever; NaN if unknown.
 
     Such worst-case bounds: C. Manski, 2003, *Partial Identification of Probability Distributions*, chapter 1.
     """

@@ -1,4 +1,4 @@
-"""Instrument floors, the latency that a load generator itself adds; and what generators record of a frozen server.
+"""Instrument floors (the latency that a load generator itself adds), and latencies recorded while a server is frozen.
 
 The method is in docs/0004-resolution.md. A floor is a load on a server that does nothing. Several rounds of it are
 summarised by their median. The interval of the median lies between two rounds that enclose the true median with 95 %,
@@ -58,7 +58,7 @@ class Floor:
 
 
 def over_rounds(values: Iterable[float]) -> Bounded | None:
-    """Return the median of the values with its interval. The interval's ends are values too. None without values."""
+    """Return the median of the values, with a 95 % interval whose ends are two of the values; None without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -67,7 +67,7 @@ def over_rounds(values: Iterable[float]) -> Bounded | None:
 
 
 def cpu_s_a_million(step: Step) -> float:
-    """Return the generator's CPU seconds per million requests in the recorded window, else in its whole run; or NaN."""
+    """Return the generator's CPU seconds per million requests in the recorded window, else in the whole run, or NaN."""
     completed, used_s = facts.number(step, "completed"), facts.number(step, "generator_cpu_s")
     if not math.isfinite(used_s) and step.record.generator.cpu_s is not None:
         used_s = step.record.generator.cpu_s
@@ -75,7 +75,7 @@ def cpu_s_a_million(step: Step) -> float:
 
 
 def by_round(steps: Iterable[Step], level: float) -> dict[int, float]:
-    """Return the latencies in us at percentile `level` (0..1) that reports may quote, by the number of the round."""
+    """Return {number of the round: latency in us at percentile `level` (0..1)}, for latencies that may be quoted."""
     values = {step.record.round or 0: facts.quoted(step, level) for step in steps}
     return {number: value.value for number, value in values.items() if value is not None}
 
@@ -241,7 +241,7 @@ def floor_before(steps: Iterable[Step]) -> Step | None:
 
 
 def nearest_floor(steps: Sequence[Step], load: Step) -> Step | None:
-    """Return the `own_floor` of a load, else the last floor on as many connections, else the `floor_before`."""
+    """Return the `own_floor` of a load, else the last floor on as many connections as the load, else `floor_before`."""
     alike = [step for step in _good(steps, FLOOR) if _connections(step) == _connections(load)]
     return own_floor(steps, load) or _last(alike, load) or floor_before(steps)
 
@@ -279,7 +279,7 @@ def within_instrument(steps: Iterable[Step], load: Step, level: float) -> bool:
 
 
 def unresolved(steps: Sequence[Step], load: Step, level: float) -> bool:
-    """Return whether `within_instrument` is true of a percentile (0..1), or can't be checked for lack of a floor."""
+    """Return whether `within_instrument` is true for a percentile (0..1), or can't be checked for lack of a floor."""
     if within_instrument(steps, load, level):
         return True
     needs_floor = load.kind not in (FLOOR, ROUND, SENTINEL) and words.known(facts.offered_rps(load))

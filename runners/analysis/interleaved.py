@@ -41,7 +41,7 @@ AT_LIMIT = 0.95
 
 @lru_cache(maxsize=4)
 def comparisons(run: Run) -> tuple[Comparison, ...]:
-    """Return the comparisons of a run, in the order in which they were measured."""
+    """Return one comparison of servers for every interleaved block that a run has measured, in order of time."""
     loads = (step for step in run.steps if step.kind in (SHARED, ALONE, SOLO) and step.record.interleaved)
     blocks = facts.grouped(loads, lambda step: step.record.interleaved and step.record.interleaved.name)
     measured = [steps for steps in blocks.values() if any(step.kind == SHARED for step in steps)]
@@ -54,7 +54,7 @@ def comparisons(run: Run) -> tuple[Comparison, ...]:
 
 
 def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
-    """Return the medians of two loads at one rate; None if the rates differ, or a load or a valid median is missing."""
+    """Return the medians of two loads on one server each; None if their rates differ or a valid median is missing."""
     if baseline is None or treatment is None:
         return None
     medians = [facts.quoted(step, MEDIAN) for step in (baseline, treatment)]
@@ -66,7 +66,7 @@ def alone(baseline: Step | None, treatment: Step | None) -> Alone | None:
 
 
 def comparison(steps: Sequence[Step]) -> Comparison:
-    """Return the comparison of one block of interleaved trials, from its shared loads and loads on single servers."""
+    """Return the comparison of servers in one interleaved block, from loads on all at once and loads on one alone."""
     about = steps[-1].record.interleaved  # a run that goes on may have been given more minutes
     assert about is not None
     compared = (*about.treatments, *([about.control] if about.control else []))
@@ -174,7 +174,7 @@ def _limited_by_generator(row: Row, values: Mapping[tuple[str, str], Sequence[fl
 
 
 def refuse_as_control(row: Row, control: Sequence[Row]) -> Row:
-    """Return the row, refused if the control (the baseline against itself) differs too, and both intervals overlap."""
+    """Return the row, marked as refused if the control (baseline against itself) differs too and intervals overlap."""
     own = next((own for own in control if own.quantity.name == row.quantity.name and own.decided), None)
     if own is None or not row.decided or row.low > own.high or row.high < own.low:
         return row
@@ -202,7 +202,7 @@ def _jit_us_per_request(steps: Sequence[Step]) -> dict[str, float]:
 def _above(
     starts: Sequence[Start], names: Sequence[str], about: InterleavedRecord, quantity: str
 ) -> dict[str, Bounded]:
-    """Return {treatment: relative change of the latency, from a do-nothing server to it}; empty without latencies."""
+    """Return {server: relative change of its latency from a do-nothing server's}; empty without such latencies."""
     if not about.reference or not QUANTITIES[quantity].is_latency or not usable(starts, len(names) - 1):
         return {}
     effects = compare(starts, names, about.reference, about.smallest_difference).effects
@@ -210,7 +210,7 @@ def _above(
 
 
 def _resolved(row: Row, above: Mapping[str, Bounded], about: InterleavedRecord) -> Row:
-    """Return the row, refused if a do-nothing server may be as slow as the slower side or, for a tail, is missing."""
+    """Return the row, refused if the slower side may be as fast as a do-nothing server or a tail has no such server."""
     if not row.quantity.is_latency or REFERENCE_TARGET.name in about.treatments:
         return row
     if not about.reference:

@@ -102,7 +102,7 @@ def geometric_mean(values: Sequence[float]) -> Bounded:
 
 
 def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
-    """Return the expected hits on `chosen` keys in `draws` random draws from `keys` keys, with a binomial interval."""
+    """Return the expected number of hits on `chosen` of `keys` keys in `draws` random draws, with its 95 % interval."""
     probability = min(1.0, chosen / keys)
     low, high = binom.ppf([TAIL, 1 - TAIL], draws, probability)
     return Bounded(draws * probability, float(low), float(high))
@@ -111,7 +111,7 @@ def expected_hits(draws: int, keys: int, chosen: int = 1) -> Bounded:
 FEWEST_BATCHES = 5
 FEWEST_SLOWER = 5  # with so many slower requests a value's effective sample size also limits those of higher values
 TAIL = (1 - CONFIDENCE) / 2
-#: A second makes a percentile if over this share of the slower requests fell in it and the value halves without it.
+#: A second causes a high percentile if it has over this share of the slower requests and its removal halves the value.
 MADE_BY = 0.5
 
 Counts = npt.NDArray[np.int64]
@@ -120,12 +120,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)  # without slots, for the cached properties
 class Blocks:
-    """The latencies of a load: one histogram for each block, a short piece of its time."""
+    """The latencies of a load: one histogram for each block (a short piece of the load's time)."""
 
     t_s: Floats  # the beginning of every block
     values_us: Floats  # latencies, ascending
     counts: Counts  # [i, j]: the requests of block i that took values_us[j]
-    #: The results of `bounds` so far, by level: one takes ten milliseconds, and a report asks hundreds of times.
+    #: Results of `bounds` so far, by level (0..1), since one takes ten milliseconds and a report needs hundreds.
     known: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -157,7 +157,7 @@ class Blocks:
 
 @once_a_step
 def blocks_of(step: Step) -> Blocks | None:
-    """Return the response times of a step by block of time; None if no histograms were recorded."""
+    """Return the response times of a step as a histogram per block of time; None if no histograms were recorded."""
     frame = step.frames["histograms"]
     if frame.empty:
         return None
@@ -169,11 +169,11 @@ def blocks_of(step: Step) -> Blocks | None:
 
 
 def design_effect(over: Counts, totals: Counts) -> float:
-    """Return the factor by which dependence raises the variance of the share sum(over) / sum(totals); NaN if not known.
+    """Return the factor by which dependence between requests raises the variance of sum(over) / sum(totals), or NaN.
 
-    `over`, `totals`: the numbers of slower requests and of all requests, by block of time. The variance is estimated by
-    batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika 109). The factor
-    is at least 1.
+    `over`, `totals`: by block of time, the numbers of requests above a threshold and of all requests. The variance is
+    estimated by batch means and extrapolated to longer batches by the lugsail (D. Vats, J. Flegal, 2022, Biometrika
+    109). The factor is at least 1. It is NaN with too few blocks, or if none or all of the requests are above.
     """
     share = over.sum() / totals.sum()
     if not 0 < share < 1 or len(over) < FEWEST_BATCHES:
@@ -197,7 +197,7 @@ def _share_and_effective_size(blocks: Blocks, column: int) -> tuple[float, float
 
 
 def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
-    """Return (low, high) in us, the interval of the percentile `level` (0..1) by binomial tests; NaN if unknown."""
+    """Return (low, high) in us, the 95 % interval of percentile `level` (0..1) by binomial tests; NaN if unknown."""
     if len(blocks.t_s) < FEWEST_BATCHES or len(blocks.values_us) < 2 or not 0 < level < 1:
         return math.nan, math.nan
     if level not in blocks.known:
@@ -206,7 +206,7 @@ def bounds(blocks: Blocks, level: float) -> tuple[float, float]:
 
 
 def _low(blocks: Blocks, level: float) -> float:
-    """Return the lower bound (us) of the percentile `level` (0..1); all values below it are too low; NaN if unknown."""
+    """Return the lowest value in us that is not significantly below the percentile `level` (0..1); NaN if unknown."""
     expected = 1 - level
 
     def too_low(column: int) -> bool:
@@ -268,7 +268,7 @@ def with_bounds(step: Step) -> Step:
 
 
 def without_its_second(step: Step, level: float) -> float | None:
-    """Return the latency in us at `level` (0..1) without the one second that made it so long; None if no second did."""
+    """Return the percentile `level` (0..1) in us without a second that more than doubled it; None if no second did."""
     blocks = blocks_of(step)
     if blocks is None or len(blocks.t_s) < FEWEST_BATCHES:
         return None

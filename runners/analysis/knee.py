@@ -2,7 +2,7 @@
 
 The curve of log(p99 / limit) crosses zero at the knee (see knee_curve; docs/0012-knee.md). Longer steps have a lower
 knee than short ones, or the same one, with equal probability. If it is lower, the drop of its logarithm is exponential
-with the mean DROP. A longer step says whether the knee lies above or below its rate, with an error that has Student's t
+with the mean DROP. A longer step shows if the knee lies above or below its rate, with an error that has Student's t
 distribution. No knee lies above the rate of a closed loop over as many connections.
 """
 
@@ -28,11 +28,11 @@ FURTHER = 4.0  # a batch may reach beyond the rates that were offered by this fa
 DROP = 0.3
 #: By how much the capacity of a server differs between longer steps: the scale of its logarithm.
 LONG_JITTER = 0.02
-#: The same scale for a step that met the objective but is too short to confirm a knee: a longer one might miss it.
+#: LONG_JITTER for a step that met the objective but is too short to confirm a knee: a longer step might miss.
 SHORTER_JITTER = 0.1
 #: The first longer step has at least JUST_BELOW times the estimated knee's rate, the next one at most JUST_ABOVE times.
 JUST_BELOW, JUST_ABOVE = 0.9, 1.1
-#: First longer step: at most BELOW_CLOSED times the closed loop's rate. After n misses: their lowest times LOWER ** n.
+#: The first longer step has at most BELOW_CLOSED x a closed loop's rate; after n misses, LOWER ** n x the lowest one.
 BELOW_CLOSED, LOWER = 0.95, 0.8
 #: After a step that missed the objective by more than the factor FAR, the next one has MUCH_LOWER times that rate.
 FAR, MUCH_LOWER = 3.0, 0.5
@@ -60,7 +60,7 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """The knee of one server, with its 95 % interval; an unknown bound is NaN."""
+    """The knee (highest rate that meets an objective) of a server, with its 95 % interval; an unknown bound is NaN."""
 
     kind: Kind
     rps: float
@@ -171,7 +171,7 @@ class Search:
 
     @cached_property
     def estimate(self) -> Knee:
-        """The knee by the short steps alone."""
+        """The knee as estimated from the short steps alone."""
         return estimate(self.short, self.objective, self.precision, (self.low_rps, self.high_rps))
 
     @cached_property
@@ -191,7 +191,7 @@ class Search:
 
     @cached_property
     def knee(self) -> Knee:
-        """The knee by the short steps, the longer steps and the closed loop."""
+        """The knee as estimated from the short steps, the longer steps and the closed loop together."""
         short, refuting = self.estimate, self.refuting
         top_rps, limit = min((self.missed_rps, Limit.LONGER_STEP), (self.reached_rps, Limit.CLOSED_LOOP))
         bounded = words.known(short.high_rps)
@@ -236,7 +236,7 @@ class Search:
         return step.outcome(self.objective)
 
     def _sustained(self, short: Curve) -> Curve:
-        """Return the posterior of longer steps' knee: `short`, changed by DROP, longer steps and the closed loop."""
+        """Return the posterior of longer steps' knee: `short`, lowered by DROP, given longer steps and closed loop."""
         if not self.longer and not self.reached_rps < math.exp(short.places[-1]):
             return short
         below = short.with_drop(DROP, min([self.reached_rps, *(step.rps for step in self.longer)]) / FURTHER)
@@ -300,7 +300,7 @@ def estimate(
     precision: float = math.inf,  # wanted width of the interval, as a share of its lower end
     limits_rps: tuple[float, float] = (0.0, math.inf),  # lowest and highest rate of interest
 ) -> Knee:
-    """Return the knee that the steps of one server show, whatever their length."""
+    """Return the knee estimated from the rate steps of one server; the length of a step does not matter."""
     nan = math.nan
     judged = [(step.rps, step.outcome(objective)) for step in steps]
     wanted = (StepOutcome.MET, StepOutcome.MISSED, StepOutcome.GENERATOR)
@@ -347,10 +347,10 @@ def next_rates(
     high_rps: float = math.inf,
     closed_loop_rps: float = math.inf,  # the rate that a closed loop reached
 ) -> list[float]:
-    """Return the rates of the next steps, from `low_rps` to `high_rps`: around the likely knee, or beyond all rates.
+    """Return rates for the next steps, from `low_rps` to `high_rps`: around the likely knee or beyond all tried rates.
 
-    If the server's latest start met the objective at all rates, up to beyond the likely knee, the next ones lie higher,
-    whatever earlier starts did. If this start missed at all rates, down to below the likely knee, they lie lower.
+    If the server's latest start met the objective at all its rates, up to beyond the likely knee, the next rates are
+    higher, whatever earlier starts did. If it missed at all its rates, down to below the likely knee, they are lower.
     """
     steps = [step.as_read for step in steps]
     so_far = estimate(steps, objective)

@@ -49,7 +49,7 @@ DRAWS = 400  # quantiles of each knee that make a ratio
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The posterior of the knee, on a grid of rates."""
+    """The posterior distribution of the knee (the highest rate that meets an objective), on a grid of rates."""
 
     places: Floats  # logarithms of rates
     joint: Floats  # [i, j]: probability of the knee places[j] and the spread SPREADS[i] between starts
@@ -91,7 +91,7 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def curve(steps: tuple[RateStep, ...], objective: Objective) -> Curve:
-    """Return the posterior of the knee from the rate steps (at least one) of one server."""
+    """Return the posterior distribution of the knee, given the rate steps (at least one) of one server."""
     rates = np.log([step.rps for step in steps])
     starts = sorted({step.start for step in steps})
     number = np.array([starts.index(step.start) for step in steps])
@@ -133,7 +133,7 @@ def _around(likelihoods: Floats, places: Floats, spread: float) -> Floats:
 
 
 def pooled(curves: Sequence[Curve]) -> list[Curve]:
-    """Return the posteriors of a search's servers, with the spread between starts estimated from all of them."""
+    """Return the posteriors of a search's servers; the spread between starts is estimated from all servers together."""
     shared = [posterior for posterior in curves if len(posterior.joint) > 1]
     if len(shared) < 2:
         return list(curves)
@@ -189,7 +189,7 @@ def student(values: Floats) -> Floats:
 
 
 def ratio(of: Curve, against: Curve) -> Bounded:
-    """Return the knee `of` divided by the knee `against`; the interval is from the ratios of all pairs of quantiles."""
+    """Return the ratio of two knees; its interval is from the ratios of all quantiles of `of` to all of `against`."""
     shares = (np.arange(DRAWS) + 0.5) / DRAWS
     logs = [np.interp(shares, np.cumsum(knee.weights), knee.places) for knee in (of, against)]
     low, middle, high = np.quantile(np.subtract.outer(*logs), [TAIL, 0.5, 1 - TAIL])

@@ -25,7 +25,7 @@ LEAST_EXCESS = 0.5
 FEWEST_RESPONSES = 100
 FEWEST_SLICES = 20
 WIDER = (1, 2, 5, 10)
-#: Events: (begin_s, end_s, capacity_ms) of each.
+#: Events as (begin in s, end in s, capacity in ms): the capacity is the longest delay that an event can have caused.
 Spans = list[tuple[float, float, float]]
 
 
@@ -61,7 +61,7 @@ class Grid:
     counts: Floats  # [k, b]: responses of about us[b] in the slice from k * slice_s on
 
     def at(self, level: float) -> Floats:
-        """Return in us a percentile (0..1; 1: the slowest response) of every slice; NaN for a slice without any."""
+        """Return in us a percentile (0..1; 1: the slowest response) of every slice; NaN if it has no response."""
         total = self.counts.sum(axis=1)
         below = np.cumsum(self.counts, axis=1)
         index = (below >= np.maximum(level * total, 1e-9)[:, None]).argmax(axis=1)
@@ -80,7 +80,7 @@ def tenths(slices: pd.DataFrame) -> Grid | None:
 
 
 def grid(slices: pd.DataFrame) -> Grid | None:
-    """Return the `slices` frame as a grid of the shortest slices with enough responses; None if no length fits."""
+    """Return the `slices` frame as a grid of the shortest slices that have enough responses; None if none have."""
     if (fine := tenths(slices)) is None:
         return None
     for factor in WIDER:
@@ -218,7 +218,7 @@ def _long(spans: Spans) -> Spans:
 
 
 def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
-    """Return by sample how many ms threads waited for a core behind other processes, and behind serving threads."""
+    """Return a row per sample: ms that threads waited for a core behind other processes and behind serving threads."""
     known = activity[activity["kind"] == "sending wait"]["t_s"]
     samples = activity[activity["t_s"].isin(known)]
     table = samples.pivot_table(index=["t_s", "length_s"], columns="kind", values="busy_ms", aggfunc="sum").fillna(0.0)
@@ -231,7 +231,7 @@ def _run_queue_waits(activity: pd.DataFrame) -> pd.DataFrame:
 
 
 def _active(rows: pd.DataFrame, share: float, excluded: Spans, column: str = "busy_ms") -> Spans:
-    """Return spans (begin s, end s, ms used) in which at least `share` of a core was used outside of `excluded`."""
+    """Return spans (begin s, end s, ms used) in which a `share` of a core or more was busy outside of `excluded`."""
     stretches: Spans = []
     for begin, length, busy, most in zip(rows["t_s"], rows["length_s"], rows["busy_ms"], rows[column], strict=True):
         end = begin + length

@@ -19,11 +19,11 @@ from runners.readers.samples import Samples
 
 #: The period of the stall witness: a stall may have begun up to this much earlier than recorded.
 PERIOD_S = 0.001
-#: A stall shorter than SHORT_MS counts only within BURST_S of a longer stall on any core. Alone it may be work of the
-#: kernel for a server, which is not preempted and takes as long.
+#: A stall shorter than SHORT_MS counts only within BURST_S (seconds) of a longer stall on any core. Alone, it may be
+#: work that the kernel does for a server: such work is not preempted, and can last up to SHORT_MS.
 SHORT_MS, BURST_S = 0.2, 0.05
 LEVELS = (0.99, 0.999)
-SLICE_S = 0.1  # as response times are kept
+SLICE_S = 0.1  # length of the slices of time by which response times are recorded
 #: If the disk was busy for at least this share of a sample's time, a stall in that sample or a neighbouring one may be
 #: work for the disk. Forcing 32 MiB takes 130 ms, of which the kernel counts 12 to 24 ms as the disk's.
 DISK_SHARE = 0.05
@@ -48,7 +48,7 @@ Span = TypeVar("Span", tuple[float, float], tuple[float, float, int])
 
 
 def joined(spans: Iterable[Span]) -> list[list[Span]]:
-    """Return the spans (begin, end, …) in groups that overlap or touch; groups and their spans are in order of time."""
+    """Return lists of spans (begin, end, …) that overlap or touch; the lists and their spans are in order of time."""
     groups, last = list[list[Span]](), -np.inf
     for span in sorted(spans):
         if span[0] > last:
@@ -61,7 +61,7 @@ def joined(spans: Iterable[Span]) -> list[list[Span]]:
 def windows(stalls: pd.DataFrame, utilisation: float = 0.0) -> npt.NDArray[np.float64]:
     """Return disjoint windows as rows (begin, end) in s: a stall of any core, and the time until its backlog is served.
 
-    `utilisation`: of the server; the busier it is, the longer it needs for the requests that waited during the stall.
+    `utilisation`: the server's, from 0 to 1: a busier server needs longer for the requests that waited during a stall.
     """
     stalls = _long_or_in_bursts(stalls)
     ends = stalls["t_s"] + stalls["duration_ms"] / 1000
@@ -115,5 +115,5 @@ def dropped(stalls: pd.DataFrame, blocks: int, utilisation: float = MOST_UTILISA
 
 
 def watched(step: Step) -> bool:
-    """Return whether the stall witness watched the step."""
+    """Return whether the stall witness, a program that records when a core stalls, ran during the step."""
     return step.record.witness is not None and bool(step.record.witness.cpus)

@@ -52,7 +52,7 @@ class Compared:
 
 
 def loop_of(output: Output) -> str | None:
-    """Return the kind of load, `closed loop` or `open loop`; None if the output does not say."""
+    """Return the kind of load, `closed loop` or `open loop`; None if the output does not show which one it is."""
     if not is_open_loop(output):
         return "closed loop"
     known = output.offered_rps is not None or output.tool in ("wrk2", "vegeta") or output.report.closed_loop is False
@@ -66,7 +66,7 @@ def _latency_of(output: Output) -> str | None:
 
 
 def setting_of(output: Output) -> Setting:
-    """Return the properties by which a load's outputs are matched; a property that the output omits is None."""
+    """Return {property: value} of an output's load, by which equal loads are matched; an unstated property is None."""
     return {
         "operation": Path(output.script).stem or output.report.operation or None,
         "loop": loop_of(output),
@@ -107,7 +107,7 @@ def _unknown(setting: Setting) -> list[str]:
 
 
 def compare_outputs(a: Sequence[Output], b: Sequence[Output], despite: Sequence[str] = ()) -> list[Compared]:
-    """Return comparisons of loads that both sides ran; `despite`: what may differ. Raises PlanError if none match."""
+    """Return comparisons of the sides' loads; `despite`: settings that may differ. Raises PlanError if none match."""
     known = [name for name in setting_of(a[0]) if name not in NEVER]
     if unknown := [name for name in despite if name not in known]:
         remedy = f"use one of {', '.join(known)}"
@@ -238,7 +238,7 @@ def _order_statistics(level: float, output: Output, alpha: float) -> tuple[float
 
 
 def _notes(a: Sequence[Output], b: Sequence[Output], apart: Sequence[str]) -> Iterator[str]:
-    """Yield notes for the reader: differences that the user allowed, and what the outputs can't show."""
+    """Yield notes for the reader: settings that differ because the user allowed it, and limits of the outputs."""
     first, second = setting_of(a[0]), setting_of(b[0])
     for name in apart:
         yield f"{name} differs, as was allowed: {_both(first, second, name)}"

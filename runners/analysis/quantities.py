@@ -25,7 +25,7 @@ FACTOR_FROM = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A quantity in which servers are compared."""
+    """A quantity by which servers are compared, such as p99 or CPU time per request."""
 
     name: str
     label: str
@@ -39,7 +39,7 @@ class Quantity:
         return self.unit == "us" and "cpu" not in self.name
 
 
-#: CPU time of background threads (compilers, collectors, flushes, compaction) where it is known, and of all threads.
+#: CPU time per request: of background threads (compilers, collectors, flushes, compaction) if known; of all threads.
 BACKGROUND_CPU, ALL_CPU = "background_cpu_us", "all_cpu_us"
 MEMORY, DISK = "rss_bytes", "disk_bytes"
 #: Counters of the kernel and the JVM per request, by their names in the record of a target.
@@ -179,7 +179,7 @@ class Row:
 
 
 def value_of(step: Step, quantity: Quantity) -> float:
-    """Return one load's percentile, rate or CPU time per request; NaN if only a bound or nothing is known."""
+    """Return a percentile (us), rate (1/s) or CPU time per request (us) of a load; NaN if unknown or only a bound."""
     if quantity.level is not None:
         value = facts.at(step, quantity.level)
         return value.value if value is not None and value.value == facts.most_us(step, quantity.level) else math.nan

@@ -30,7 +30,7 @@ ACHIEVED, ERRORS = "achieved", "errors"
 
 
 class StepOutcome(StrEnum):
-    """The outcome of a rate step."""
+    """The outcome of a rate step, a load at one rate, under an objective."""
 
     MET = "met"
     MISSED = "missed"
@@ -44,7 +44,7 @@ DECIDED = (StepOutcome.MET, StepOutcome.MISSED)
 
 @dataclass(frozen=True, slots=True)
 class RateStep:
-    """The figures of one rate step that an objective limits, and how they may have been disturbed."""
+    """One rate step: the results that an objective limits, and how stalls or late sends may have disturbed them."""
 
     rps: float  # offered
     latency_us: tuple[tuple[float, float], ...]  # percentiles (level, us); an unknown one is infinite
@@ -60,7 +60,7 @@ class RateStep:
 
     @property
     def as_read(self) -> Self:
-        """A copy with the values as recorded: its latencies include what a late generator may have added to them."""
+        """A copy with the recorded values: the latencies include the time that a late generator may have added."""
         return replace(self, best=None)
 
     @property
@@ -89,7 +89,7 @@ class RateStep:
         return StepOutcome.STALLED if (self.best or self).excess(objective) > 0 else StepOutcome.GENERATOR
 
     def at(self, level: float) -> float:
-        """Return the latency in us at percentile `level` (0..1) or the next higher recorded one; infinite if none."""
+        """Return the latency in us at percentile `level` (0..1), or at the next higher one recorded; else infinite."""
         return next((us for kept_level, us in self.latency_us if kept_level >= level), math.inf)
 
     def missed(self, objective: Objective) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class RateStep:
         return (*parts, ERRORS) if self.lost > objective.errors else tuple(parts)
 
     def excess(self, objective: Objective) -> float:
-        """Return the largest log(value / limit) over an objective's parts, cut at +-FURTHEST; above 0, it is missed."""
+        """Return the largest log(value / limit) of an objective, cut at +-FURTHEST; the objective is missed above 0."""
         if self.lost > objective.errors:
             return FURTHEST
         values = ((self.at(level), limit_us) for level, limit_us in objective.latencies)
@@ -112,7 +112,7 @@ class RateStep:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A rate step of a ladder or a search with its outcome."""
+    """A rate step (a load at one rate) of a ladder of rates or of a knee search, with its outcome."""
 
     rate_step: RateStep
     outcome: StepOutcome
@@ -128,12 +128,12 @@ class Point:
 
     @property
     def counts(self) -> bool:
-        """Whether the outcome says something about the server: the step met or missed the objective."""
+        """Whether the step met or missed the objective, so that its outcome is evidence about the server."""
         return self.outcome in DECIDED
 
 
 def points(step: Step, objective: Objective) -> list[Point]:
-    """Return a point for a load at one rate; for a valid sweep (a load at many rates), a point for every rate step."""
+    """Return one `Point` for a load at one rate; for a sweep (a load at many rates) one per rate, none if invalid."""
     if step.record.sweep is None:
         return [_point_of_load(step, objective)]
     if step.record.invalid_reasons:
@@ -148,7 +148,7 @@ def _judged(rate_step: RateStep, objective: Objective, step: Step, samples: floa
 
 
 def _point_of_row(row: pd.Series, objective: Objective, step: Step) -> Point:
-    """Return the point of a row of `rate_steps`, judged by the lateness of its own requests or of the sweep."""
+    """Return the point of a row of `rate_steps`, judged by the lateness in this rate step, else in the sweep."""
     latencies = tuple((level, float(row[name])) for level, name in LEVELS.items())
     rate_step = RateStep(
         float(row["offered_rps"]), latencies, float(row["achieved"]), float(row["lost"]), float(row["stalled"]),
@@ -181,7 +181,7 @@ def _point_of_load(step: Step, objective: Objective) -> Point:
 def outside_stalls(step: RateStep, stalls: pd.DataFrame, slices: pd.DataFrame) -> RateStep:
     """Return a copy of the step, to be judged by its time outside of stalls. `stalls`, `slices`: data frames.
 
-    `calm_us` is set, or only `stalled` if the step fell short of its rate or too little time is left.
+    In the copy `calm_us` is set, or only `stalled` if the rate was not achieved or stalls took most of the time.
     """
     stalled = float(np.diff(machine_stalls.windows(stalls), axis=1).sum()) / step.length_s
     if not stalled:
@@ -222,7 +222,7 @@ def served_rps(step: Step) -> float:
 
 
 def _lost_share(step: Step, objective: Objective) -> float:
-    """Return the share of the due requests that failed, or that had no response when the load ended.
+    """Return the share of the scheduled requests that failed, or that had no response when the load ended.
 
     Requests that may still have been under way don't count. If the generator was late, only failed requests count.
     """

@@ -34,7 +34,7 @@ Side = tuple[str, Sequence[Step]]
 
 
 def refusals(level: float, *sides: Side) -> tuple[Refusal, ...]:
-    """Return the reasons why the percentile `level` (0..1) of these sides may not be compared; empty if it may."""
+    """Return the reasons why percentile `level` (0..1) may not be compared between the sides; empty if it may."""
     return tuple(filter(None, (_unsteady(side) or _late(level, side) or _machine(level, side) for side in sides)))
 
 
@@ -64,7 +64,7 @@ def _machine(level: float, side: Side) -> Refusal | None:
     return Refusal(Reason.MACHINE, name, (len(causes_of), len(steps)), named)
 
 
-#: Fields of a manifest that may change a figure. A field is compared only if both sides recorded it.
+#: Fields of a run's manifest that may influence its results. A field is compared only if both sides recorded it.
 MACHINE_KEYS = (
     "cpu_model", "cores", "memory_bytes", "os", "kernel", "glibc", "governor", "virtualised", "clocksource",
     "transparent_huge_pages",
@@ -97,7 +97,7 @@ class Differs:
 
 
 def of_manifests(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Differs]:
-    """Yield the fields of machine, tools, parameters and size in which two manifests differ."""
+    """Yield the fields of machine, tools, parameters and size in which the manifests of two runs differ."""
     groups = (("machine", MACHINE_KEYS), ("tools", TOOLS), ("parameters", PARAMETERS))
     return _differing(a, b, [*(f"{group}.{name}" for group, names in groups for name in names), "size"])
 
@@ -140,7 +140,7 @@ def _loads_by_setting_and_workload(runs: Sequence[Run]) -> dict[tuple[str, str],
 
 
 def differing(a: Sequence[Run], b: Sequence[Run]) -> list[Differs]:
-    """Return the fields in which a run or load differs from the first one; the setting is not compared."""
+    """Return the fields, except the setting, in which runs differ from the first run, or loads from the first load."""
     (first, *runs), fields = [*a, *b], dict[str, Differs]()
     compared = [of_manifests(first.manifest, run.manifest) for run in runs]
     for _, (_, left), (_, right) in pairs(a, b):
@@ -168,7 +168,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run], margin: float) -> list[Comp
 
 
 def _closed_loops(runs: Sequence[Run], load: Step) -> list[Step]:
-    """Return the fastest closed loop of each run that has one on the setting, workload and connections of `load`."""
+    """Return the fastest closed loop of each run that has one with setting, workload and connections of `load`."""
     probes = (run.find(kind=PROBE, subject=load.subject, workload=load.workload, profiled=False) for run in runs)
     many = load.record.connections
     like = ([s for s in of_run if s.record.connections == many and may_quote(s, Aspect.RATE)] for of_run in probes)

@@ -90,7 +90,7 @@ def _noise_deviation(values: Floats, least: float) -> float:
 
 
 def steady_from(values: Floats, least: float) -> int:
-    """Return the index from which the level of a series, short spikes apart, stays at the median of its second half.
+    """Return the index from which a series stays, except for short spikes, at the median level of its second half.
 
     `least`: the smallest change that matters.
     """
@@ -121,7 +121,7 @@ def not_warm(step: Step) -> bool:
 
 
 def compiling_cores(step: Step) -> float | None:
-    """Return how many cores the JIT compiler used in the step's last second; None if it was not sampled."""
+    """Return how many cores the JIT compiler used in the step's last second; None if its CPU time was not sampled."""
     activity = step.frames["activity"]
     jit = activity[activity["kind"] == "jit"]
     ends_s = jit["t_s"] + jit["length_s"]
@@ -183,7 +183,7 @@ def changes(values: Sequence[float] | Floats) -> list[Change]:
 
 
 def usual(values: Sequence[float] | Floats) -> tuple[float, float] | None:
-    """Return the 95 % prediction interval of the next figure (G. Hahn, 1969, J. Qual. Tech. 1); None for few values."""
+    """Return the 95 % prediction interval of the next value (G. Hahn, 1969, J. Qual. Tech. 1); None for too few."""
     level = np.log(np.asarray(values, dtype=float))
     level = level[np.isfinite(level)]
     count = len(level)
@@ -247,7 +247,7 @@ class Sentinel:
 
 
 def usual_before(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return the usual range of the next sentinel's median, by earlier ones since their last change; None for few."""
+    """Return the 95 % prediction interval of the next value, from values since the last level shift; None if few."""
     points = changes(values)
     return usual(values[points[-1].index :] if points else values)
 

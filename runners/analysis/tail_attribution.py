@@ -35,7 +35,7 @@ FEWEST_SPIKES = 5
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a tail that one cause explains."""
+    """The part of a step's tail (its slow responses) that one cause explains."""
 
     cause: Cause
     share: Bounded  # of the tail's excess (see latency_spikes), less the credit by chance
@@ -45,7 +45,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """The tail of a step and all its causes."""
+    """The tail (slow responses) of a step, and the share of it that each possible cause explains."""
 
     tail: Tail
     shares: tuple[Share, ...]
@@ -58,7 +58,7 @@ class Attribution:
 
     @property
     def unexplained(self) -> float:
-        """The share of the excess that no accepted cause explains."""
+        """The share (0..1) of the tail's excess that no accepted cause explains."""
         return max(0.0, 1.0 - sum(share.share.value for share in self.named))
 
 
@@ -72,7 +72,7 @@ def attribution(step: Step) -> Attribution | None:
 
 
 def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
-    """Return the share of every cause in the excess of a tail, and whether it is more than chance."""
+    """Return for every cause its share of a tail's excess, and whether the cause is accepted (not mere chance)."""
     excess = np.array([spike.excess_ms for spike in tail.spikes])
     credit = {cause.name: _credit(tail, cause, np.zeros(1))[0] for cause in causes}
     tests = {cause.name: _test(tail, cause, credit[cause.name], excess) for cause in causes}
@@ -90,7 +90,7 @@ def attribute(tail: Tail, causes: Sequence[Cause]) -> Attribution:
 
 
 def _credit(tail: Tail, cause: Cause, offsets_s: Floats) -> Floats:
-    """Return an array [offset, spike]: the part (0..1) of a spike that a cause explains if its events are shifted."""
+    """Return an array [offset, spike]: the part (0..1) of the spike that a cause explains if shifted by the offset."""
     shape = len(offsets_s), len(tail.spikes)
     if not tail.spikes or not len(cause):
         return np.zeros(shape)

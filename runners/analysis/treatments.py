@@ -36,7 +36,7 @@ class Start:
     left_out: Floats  # [b, i]: of treatment i without the requests of time block b
 
     def variance(self, treatment: int, baseline: int) -> float:
-        """Return the variance of two treatments' (indices) log ratio by the grouped jackknife; NaN for few blocks."""
+        """Return the variance of the log ratio of two treatments (indices) by grouped jackknife; NaN for few blocks."""
         if len(self.left_out) < FEWEST_BLOCKS:
             return math.nan
         return jackknife_variance(self.left_out[:, treatment] - self.left_out[:, baseline]).value
@@ -63,7 +63,7 @@ class Effects:
 
 
 def start_of(frame: pd.DataFrame, treatments: Sequence[str], level: float, column: str = "response_us") -> Start:
-    """Return the `Start` of a percentile (0..1), from the frame of the requests in one start.
+    """Return the `Start` of a percentile (0..1), its values by treatment, from the frame of requests in one start.
 
     `column`: response_us or service_us. A request that did not complete counts as slower than all others: a percentile
     that falls on it is infinite.
@@ -241,7 +241,7 @@ WIDEST = 8.0  # standard deviations
 
 
 def spent(share: float) -> float:
-    """Return the error rate spent after a share t of the starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
+    """Return the error rate spent after a `share` t of starts (alpha spending): 4 (1 - Phi(z(alpha/4) / sqrt(t)))."""
     return float(4 * norm.sf(norm.isf(ALPHA / 4) / np.sqrt(share)))
 
 

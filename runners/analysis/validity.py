@@ -27,7 +27,7 @@ MEDIAN_LEVEL = 0.5
 
 
 class Aspect(enum.Enum):
-    """A kind of figure that a load yields, which reports may quote or not."""
+    """A kind of result of a load: rate, median, tail or CPU use; reports may quote some aspects and not others."""
 
     RATE = "rate"  # the throughput, also as a share of the offered rate
     MEDIAN = "median"
@@ -70,7 +70,7 @@ _OF_ITS_RATE = _LATENCIES | {Aspect.CPU}
 
 @once_a_step
 def cause(step: Step) -> Cause | None:
-    """Return why some aspect of a step is not valid; None if all are. Failures and lateness in a sweep do not count."""
+    """Return why some aspect of a step is invalid; None if all are valid. Lateness in a sweep is no reason."""
     if (ended := _ENDED.get(step.record.ended)) is not None:
         return ended
     if not number(step, "completed") > 0:
@@ -128,7 +128,7 @@ def busy_elsewhere(step: Step) -> bool:
 
 
 def withheld(step: Step) -> frozenset[Aspect]:
-    """Return the aspects of a step that reports may not quote."""
+    """Return the aspects of a step (rate, median, tail, CPU use) that reports may not quote."""
     seen = cause(step)
     if seen is None:
         return frozenset()
@@ -146,14 +146,14 @@ def may_quote(step: Step, aspect: Aspect) -> bool:
 
 
 def may_quote_level(step: Step, level: float, kind: str) -> bool:
-    """Return whether reports may quote a percentile (0..1) of a `kind` of time: response time or service time."""
+    """Return whether reports may quote percentile `level` (0..1) of times of a `kind`, response or service time."""
     if may_quote(step, Aspect.MEDIAN if level <= MEDIAN_LEVEL else Aspect.TAIL):
         return True
     return cause(step) is Cause.LATE and (kind == SERVICE or level <= kept_up_to(step))
 
 
 def only_late(step: Step) -> bool:
-    """Return whether a step achieved its offered rate, and only the generator's lateness invalidates its latencies."""
+    """Return whether a step achieved its rate, with latencies that are invalid only because the generator was late."""
     return cause(step) in (Cause.LATE, Cause.GENERATOR) and not fell_short(step)
 
 
@@ -182,7 +182,7 @@ NOT_KEPT_UP = "the generator did not keep up with its own schedule"
 
 
 def judged(step: Step) -> StepRecord:
-    """Return the record of a new step with `valid`, `saturated` and `invalid_reasons` (texts) filled in."""
+    """Return the record of a step just measured, with `valid`, `saturated` and `invalid_reasons` (texts) filled in."""
     reasons, saturated = step.record.invalid_reasons, False
     if not number(step, "completed") > 0:
         reasons = (*reasons, "no response was recorded")

@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 def starts(block: Interleaved, say: Say, reached_rps: Mapping[str, float] | None = None) -> Requests:
     """Yield a comparison's sessions: closed loops, which set the rate, then sessions on freshly started servers.
 
-    With `block.until`, a verdict ends them early. The caller passes a session's measured steps back by `send`.
+    With `block.until`, no session follows a verdict. The caller passes a session's measured steps back by `send`.
     `reached_rps`: {treatment: closed-loop rate} if an earlier block has measured it.
     """
     capacity_rps = dict(reached_rps or {})
@@ -129,7 +129,7 @@ def ladder(block: Ladder, say: Say, base: LadderBase | None = None) -> Requests:
 
 @dataclass(slots=True)
 class _ServerSearch:
-    """The search on one server, in all its starts."""
+    """The knee search on one server, over all fresh starts of the server."""
 
     server: WarmServer
     block: KneeSearch

@@ -135,7 +135,7 @@ def manifest_of(folder: RunFolder, plan: str) -> dict[str, Any]:
 
 
 def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]) -> dict[str, Any]:
-    """Return a run's parameters, updated by `given`. Raises PlanError if the run is complete or not of `plan`."""
+    """Return a run's parameters, updated by `given`. Raises PlanError if it is complete or another experiment's run."""
     manifest = manifest_of(folder, plan)
     if manifest.get("status") == "complete":
         raise PlanError(str(folder.path), "it is complete", f"{REMEDY}; `lab report` writes its report again")
@@ -143,7 +143,7 @@ def resumed_parameters(folder: RunFolder, plan: str, given: Mapping[str, object]
 
 
 def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFolder:
-    """Reopen a run's folder and return it. Raises PlanError if a process still measures it or `manifest` differs."""
+    """Reopen and return a run's folder. Raises PlanError if a process measures it or it differs from `manifest`."""
     from runners.analysis.runs import of_manifests  # slow to import, and not needed to start a kernel
 
     before = manifest_of(folder, plan)
@@ -159,7 +159,7 @@ def reopened(folder: RunFolder, plan: str, manifest: Mapping[str, Any]) -> RunFo
 def require_same(
     folder: RunFolder, before: Mapping[str, Any], wanted: Mapping[str, object], differences: Sequence[str] = ()
 ) -> None:
-    """Raise PlanError if a run was begun with other parameters than the `wanted` ones; minutes may differ.
+    """Raise PlanError if a run was begun with other parameters than the `wanted` ones; only `minutes` may differ.
 
     `before`: the run's manifest. `differences`: further differences, as text.
     """

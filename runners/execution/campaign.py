@@ -1,7 +1,7 @@
 """Carry out a campaign, many runs from one file: measure its jobs in order, and resume where an earlier call stopped.
 
-A job's result is the run folder that its content address names, if the folder's manifest says `complete`. Jobs that
-have a result are not measured again.
+A job's result is the run folder whose name has the hash of the job's content, if the folder's manifest has the status
+`complete`. Jobs that have a result are not measured again.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def outcome_of(job: Job, runs: Path) -> JobOutcome | None:
 
 @contextlib.contextmanager
 def held(runs: Path) -> Iterator[None]:
-    """Lock the folder `runs` while the body runs: only one lab may measure. Raises MeasureError if it is locked."""
+    """Lock the folder `runs` for one lab while the body runs. Raises MeasureError if another lab has locked it."""
     try:
         runs.mkdir(parents=True, exist_ok=True)
         lock = (runs / LOCK).open("a+", encoding="utf-8")

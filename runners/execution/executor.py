@@ -198,7 +198,7 @@ class Executor:
         return server
 
     def _warm_server(self, session: Session, warming: Trial, known: StepRecord) -> tuple[Target, Step | None]:
-        """Return (warm server, started now or before; step of `warming` if it is the session's only trial, or None)."""
+        """Return (warm server, new or kept; step of `warming` if this is the session's only trial, else None)."""
         like, first = replace(session, trials=()), session.trials == (warming,)
         server = next((target for key, target in self._warm if key == like and target.alive()), None)
         if server is not None and not first:
@@ -310,7 +310,7 @@ class Servers:
     def launch(self, setting: Setting, keep_data: bool = False, keep_others: bool = False) -> Target:
         """Start a setting's server and return it. Raises LabError if it does not start.
 
-        Before that, its data is removed unless `keep_data`, and all other servers are stopped unless `keep_others`.
+        Before, the setting's data is removed unless `keep_data`, and other servers are stopped unless `keep_others`.
         """
         if not keep_others:
             self.stop()

@@ -253,7 +253,7 @@ def warm_up(
     kind: str = KIND,  # the role of its steps
     known: StepRecord = NOTHING_KNOWN,  # fields of their records
 ) -> Step:
-    """Warm a server by closed loops until its compiler rests, at most WARM_BOUND x `whole_s`; return the last step."""
+    """Warm a server by closed loops until its compiler is idle, up to WARM_BOUND x `whole_s`; return the last step."""
     loop_s, bound_s = (min(BURST_S, whole_s), WARM_BOUND * whole_s) if available() else (whole_s, 0.0)
     loop, began = dataclasses.replace(shape, duration_s=loop_s, warmup_s=None), time.monotonic()
     with _compiler_on_all_cores(server):

@@ -37,12 +37,12 @@ class Moment:
     p99_us: float
 
     def text(self) -> str:
-        """Return the second in words, for a terminal."""
+        """Return rate, p50 and p99 as text, for a terminal."""
         return f"{words.rate(self.rate_rps)}, p50 {words.latency(self.p50_us)}, p99 {words.latency(self.p99_us)}"
 
 
 def followed(log: Path) -> Iterator[Moment | None]:
-    """Yield, time after time, a Moment from the lines added to a load's log since the last yield; None without any."""
+    """Yield repeatedly a `Moment` from the lines added to a load's log since the last yield, or None without any."""
     # not imported above: a host of a fleet shows progress, follows no load, and so need not import pandas
     from runners.readers.hdr_log import UNTAGGED, interval_of, untargeted
     from runners.readers.samples import Samples
@@ -173,7 +173,7 @@ class LineSink(Sink):
             self.say(f"{self.left(event)}  {event.whole_text}")
 
     def left(self, event: Event) -> str:
-        """Return the share that is done and the time for the rest: `[ 50%] 03:20 left`."""
+        """Return as text the share of the work that is done and the expected time left: `[ 50%] 03:20 left`."""
         now_s = time.monotonic()
         self._begin_s = self._begin_s or now_s
         share = min(1.0, event.done_s / event.total_s) if event.total_s else 0.0
@@ -257,7 +257,7 @@ def sink(out: TextIO | None = None, notebook: bool = False) -> Sink:
 
 
 class Progress:
-    """The progress of a run, part by part, through its planned seconds."""
+    """The progress of a run, in seconds of its plan; it is shown part by part."""
 
     def __init__(self, total_s: float, shown_in: Sink) -> None:
         self._total_s = total_s
@@ -287,7 +287,7 @@ class Progress:
 
     @contextlib.contextmanager
     def block(self, planned_s: float) -> Iterator[None]:
-        """When the body has measured a block, replace `planned_s` in the run's total by the seconds of the parts."""
+        """When the body has measured a block, replace its `planned_s` in the run's total by the sum over its parts."""
         total_s, done_s = self._total_s, self._done_s
         yield
         self._total_s = total_s - planned_s + self._done_s - done_s

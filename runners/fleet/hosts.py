@@ -42,7 +42,7 @@ _LOOK_S = 0.5
 
 
 def measure_on(host: Host, fleet: Fleet, job: Job, folder: Path, halted: threading.Event) -> JobOutcome:
-    """Measure a job on a host, fetch its run into `folder`, return its outcome. Raises LostHostError.
+    """Measure a job on a host, fetch its run into `folder`, return the outcome. Raises LostHostError for a lost host.
 
     If `halted` is set, the measurement ends early.
     """

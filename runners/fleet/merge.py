@@ -1,7 +1,7 @@
 """Merge the files of several generators that shared a load into the files that one generator would have written.
 
-Histograms are added bucket by bucket, since all record nanoseconds with the same number of digits. So a percentile is
-that of the sum, never a mean of percentiles. Of values without a histogram (lag, verdict) the worst one is taken.
+Histograms are added bucket by bucket, since all record nanoseconds with the same number of digits. So percentiles are
+computed from the sum, never as a mean. Of values without a histogram (lag, verdict) the worst one is taken.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Seat: TypeAlias = "LocalSeat | RemoteSeat"
 
-#: Seconds from the agreement on a start to the start; all generators must connect in them, else the next are tried.
+#: Seconds from the agreement on a start to the start. If a generator needs longer to connect, the next lead is tried.
 LEADS_S = (2.0, 6.0, 18.0)
 LEAD_A_CONNECTION_S = 0.0005
 CONNECTS = 10
@@ -54,12 +54,12 @@ _NO_NAME = re.compile(r"[^\w.-]+")  # characters of a host's name that a folder'
 
 
 class LostHostError(MeasureError):
-    """A host no longer responds: what it was measuring has to be measured again, on this or another host."""
+    """The error that a host no longer responds; its measurement has to be repeated, on this or another host."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    """The load that one `generator` is to send. Scripts travel as text, since a path means nothing on another host."""
+    """The load that one `generator` is to send. It holds scripts as text, as other hosts do not have the files."""
 
     spec: LoadSpec
     scripts: dict[Path, str]  # the text by path
@@ -104,12 +104,12 @@ class LocalSeat:
         return ClockRecord()
 
     def send(self, order: Order, halted: threading.Event) -> Part:
-        """Send a share to its end, or until `halted` is set; return its result. Raises MeasureError if that fails."""
+        """Send a share until it ends or `halted` is set; return the share's result. Raises MeasureError on failure."""
         return send_share(order, order.generator, self.name, halted.is_set, observed=False)
 
 
 def send_share(order: Order, generator: Generator, host: str, halted: Callable[[], bool], observed: bool) -> Part:
-    """Send a share of a load to its end, or until `halted` returns true; return the result. Raises MeasureError.
+    """Send a share of a load until it ends or `halted` returns true; return the result. Raises MeasureError on failure.
 
     `host`: the name of this host in the record. `observed`: whether telemetry and stalls are recorded too.
     """
@@ -149,7 +149,7 @@ def send_share(order: Order, generator: Generator, host: str, halted: Callable[[
 
 
 def round_trips(urls: Sequence[str]) -> NetworkRecord:
-    """Return the record of how long TCP handshakes with every URL's server take, and of how many have failed."""
+    """Return a record of TCP handshakes with every URL's server: their times (us), and the number of failed ones."""
     taken_us, servers = list[float](), [urlsplit(url) for url in dict.fromkeys(urls)]
     for server in servers:
         port = server.port or (443 if server.scheme == "https" else 80)
@@ -169,7 +169,7 @@ def send_shared(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,  # as for `run_load`
 ) -> LoadOutcome:
-    """Send a load from all seats, but a fill from here; merge the files, return how it ended. Raises MeasureError."""
+    """Send a load from all seats (a fill from here alone), merge files, return how it ended. Raises MeasureError."""
     if spec.rate_rps is None and spec.requests is not None:
         return run_load(generator, spec, folder, tick=tick)
     if generator.name != "truepace":
@@ -249,10 +249,10 @@ def _divided(spec: LoadSpec, seats: int) -> Iterator[LoadSpec]:
 def _sent(
     seats: Sequence[Seat], orders: Sequence[Order], tick: Callable[[int, float], bool]
 ) -> tuple[list[Part], bool]:
-    """Run all generators to their end; return their parts, and whether `tick` stopped them.
+    """Run all generators until they end; return the result of each, and whether `tick` stopped them.
 
     `tick` gets 0 in place of a process id and the seconds so far, and returns whether to go on. If a generator fails,
-    all are stopped and its error is raised. A LostHostError comes before other errors.
+    all are stopped and its error is raised; if several fail, a LostHostError is raised rather than other errors.
     """
     halted, stopped, failures = threading.Event(), False, list[BaseException]()
     with ThreadPoolExecutor(len(seats), thread_name_prefix="share") as pool:

@@ -85,7 +85,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A worker that has joined the fleet."""
+    """A host whose worker process has joined the fleet."""
 
     address: str  # of the worker
     ip: str  # of its host
@@ -94,7 +94,7 @@ class Host:
 
 @dataclass(slots=True)
 class Fleet:
-    """The hosts that a scheduler knows."""
+    """The hosts whose workers are connected to one scheduler of dask."""
 
     client: Client
     tls: Tls | None = None
@@ -259,8 +259,8 @@ def connected(scheduler: str, tls: Tls | None = None) -> Fleet:
 def by_ssh(hosts: Sequence[str], tls: Tls | None, connect: Mapping[str, Any] | None = None) -> Fleet:
     """Start by SSH a scheduler on the first host and a worker on every host. Raises PlanError if that fails.
 
-    They listen on their host's address alone, and end with the SSH connection. The lab and the TLS files must be at the
-    same paths on all hosts. `connect`: options of asyncssh.
+    Scheduler and workers listen on their host's address alone, and end with the SSH connection. The lab and the TLS
+    files must be at the same paths on all hosts. `connect`: options of asyncssh.
     """
     common = {"protocol": "tls://" if tls else "tcp://", "dashboard": False, "dashboard_address": "127.0.0.1:0"}
     python = os.environ.get("LAB_REMOTE_PYTHON", sys.executable)

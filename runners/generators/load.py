@@ -41,7 +41,7 @@ class LoadSpec:
     """A load for a generator to send.
 
     `targets` take the place of `url` and `script` and share one schedule: every request goes to one of them, in an
-    order that `seed` determines. With `slice_s`, a slice of so many seconds goes to one target.
+    order that `seed` determines. With `slice_s`, all requests in a slice of so many seconds go to one target.
     """
 
     url: str
@@ -76,7 +76,7 @@ class Generator(ABC):
 
     @abstractmethod
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
-        """Return the command that sends a load and writes into `folder`. Raises MeasureError if it can't be sent."""
+        """Return the command to send a load and write into `folder`. Raises MeasureError if the load can't be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class LoadOutcome:
         return self.exit_code == INTERRUPTED or self.stopped_early
 
 
-#: A function that sends a load to its end: `run_load`, or a function that uses several generators or hosts.
+#: A function that sends a whole load: `run_load`, or a function that uses several generators or hosts.
 Sender = Callable[..., LoadOutcome]
 
 
@@ -107,7 +107,7 @@ def run_load(
     *,
     tick: Callable[[int, float], bool] = lambda _pid, _elapsed: True,
 ) -> LoadOutcome:
-    """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if it can't.
+    """Run a generator until its load ends; raw output goes to `folder`. Raises MeasureError if the generator can't run.
 
     `tick(generator_pid, elapsed_s)` is called once a second; if the call returns False, the load is stopped early.
     """
@@ -181,7 +181,7 @@ def _refuse_special(name: str, spec: LoadSpec, *more: tuple[bool, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Truepace(Generator):
-    """The lab's own generator."""
+    """truepace, the lab's own load generator."""
 
     name: str = "truepace"
 
@@ -245,7 +245,7 @@ class Wrk(Generator):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Generator):
-    """One of the crate's reference clients, `blocking` or `epoll`: it sends one fixed GET at a constant rate."""
+    """A reference client, `blocking` or `epoll`, of truepace's crate: it sends one fixed GET at a constant rate."""
 
     def command(self, spec: LoadSpec, folder: StepFolder) -> list[str]:
         _refuse_special(

@@ -28,7 +28,7 @@ def usable_cpus() -> list[int]:
 
 @contextlib.contextmanager
 def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
-    """Let a process's compiler threads use all cores while the body runs; wait up to `await_s` until they exist."""
+    """Let a JVM's compiler threads use all cores while the body runs; wait up to `await_s` until the threads exist."""
     everywhere = usable_cpus()
     with contextlib.suppress(OSError):
         began, pinned = time.monotonic(), _pin(pid, everywhere)
@@ -45,7 +45,7 @@ def compiling_anywhere(pid: int, await_s: float = 0.0) -> Iterator[None]:
 
 
 def _pin(pid: int, cpus: Iterable[int]) -> int:
-    """Bind a process's compiler threads to cores; return how many. Raises OSError if there is no such process."""
+    """Bind a process's compiler threads to cores; return their number. Raises OSError if there is no such process."""
     bound = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
@@ -66,7 +66,7 @@ def proc_text(path: Path | str) -> str:
 def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys/fs/cgroup")) -> Iterator[str]:
     """Put each server into a control group of equal CPU weight while the body runs; yield "equal" or why it failed.
 
-    `servers`: pids by server name. Afterwards a server's processes are back in the group that its first one was in.
+    `servers`: pids by server name. Afterwards all processes of a server are in the group that its first one came from.
     """
     folder, weight, usual, controller = root / "cpu", "cpu.shares", "1024", "cpu"
     if "cpu" in proc_text(root / "cgroup.subtree_control").split():
@@ -95,7 +95,7 @@ def equal_groups(servers: Mapping[str, Collection[int]], root: Path = Path("/sys
 
 
 def _group_of(pid: int, controller: str, folder: Path) -> Path:
-    """Return the folder of a process's CPU group; `folder`, which holds all groups, if that can't be seen from here."""
+    """Return the folder of a process's CPU group, or `folder`, which holds all groups, if the group is not visible."""
     lines = (line.split(":", 2) for line in proc_text(f"/proc/{pid}/cgroup").splitlines())
     own = folder / next((path for _, names, path in lines if controller in names.split(",")), "").lstrip("/")
     return own if (own / "cgroup.procs").exists() else folder

@@ -57,7 +57,7 @@ _GUARDS = Guards()
 
 
 class Child:
-    """A process under its guard. `pid` is the pid of the process, not of the guard."""
+    """A child process with its guard, which ends it when the lab ends. `pid` is the pid of the child, not the guard."""
 
     def __init__(self, command: Sequence[str], end: socket.socket, stdout: IO[bytes] | None, grace_s: float) -> None:
         self.command = tuple(command)

@@ -37,7 +37,7 @@ _LARGEST = 16_384
 
 @contextlib.contextmanager
 def kept_open() -> Iterator[Callable[[str], str | None]]:
-    """Yield a function that reads a kernel file by its path, anew at every call. It returns None without this file."""
+    """Yield a function that reads a kernel file by its path, anew at every call; it returns None if reading fails."""
     kept: dict[str, int] = {}
 
     def text_of(path: str) -> str | None:
@@ -174,12 +174,12 @@ def idle_thread(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
 
 
 class Activity:
-    """A context manager that samples what machine and server do into the file `path`, if the kernel counts it."""
+    """A context manager that samples CPU time and disk use of machine and server into the file `path` (Linux only)."""
 
     def __init__(self, path: Path, server_pids: Collection[int], data: Path | None) -> None:
         self._path, self._roots = path, tuple(server_pids)
         self._disk = _disk_counters_path(data) if data else None
-        #: The caller sets it as soon as the generator runs, so that the generator is not among the other processes.
+        #: The caller sets this as soon as the generator runs, so that it does not count among the other processes.
         self.generator_pid: int | None = None
         self._over = threading.Event()
         self._opened = contextlib.ExitStack()
@@ -308,9 +308,9 @@ REMEDY = "sudo setcap cap_sys_nice+ep on it, a real-time limit (ulimit -r 50), o
 
 @contextlib.contextmanager
 def stalls_watched(file: Path, cpus: Sequence[int] = ()) -> Iterator[list[WitnessRecord]]:
-    """While the body runs, let the stall witness watch `cpus` (default: all usable ones); yield a list for its record.
+    """Let the stall witness watch `cpus` (default: all usable ones) while the body runs; yield a list for its record.
 
-    After the body, `file` is complete and the list holds the record, whose `note` says why if the witness did not run.
+    After the body, `file` is complete and the list holds the record, with the reason as `note` if no witness ran.
     """
     cores, records = tuple(cpus or usable_cpus()), list[WitnessRecord]()
     child = None

@@ -28,24 +28,24 @@ _LOOK_S = 0.0005
 
 
 class Happening:
-    """Faults that a thread causes at planned times of a load, or an observation of it. This base class does nothing."""
+    """Planned faults of a load, which a thread causes, or an observation of the load. This base class does nothing."""
 
     _thread: threading.Thread | None = None
     #: Wall clock of `begin`, microseconds since 1970; 0 before.
     began_unix_us = 0
 
     def begin(self) -> None:
-        """Begin the plan or observation. It is called at every tick of the load; only the first call has an effect."""
+        """Begin the faults or observation. Called at every tick of the load, but only the first call has an effect."""
         if self._thread is None and type(self) is not Happening:
             self.began_unix_us = time.time_ns() // 1000
             self._thread = threading.Thread(target=self._run, args=(time.monotonic(),), daemon=True)
             self._thread.start()
 
     def _run(self, began: float) -> None:
-        """Carry out the plan; `began`: its start by the monotonic clock, in seconds."""
+        """Cause the planned faults; `began`: the time of `begin` by the monotonic clock, in seconds."""
 
     def end(self) -> None:
-        """Wait until the plan is carried out. It is called at the end of the load."""
+        """Wait until all planned faults are over. Called at the end of the load."""
         if self._thread is not None:
             self._thread.join()
 
@@ -142,7 +142,7 @@ MOST_BYTES = 4 << 20  # a head that grows to this length shows the fault already
 
 
 def heads(server: RunningServer, count: int) -> list[dict[str, int]]:
-    """PUT a key `count` times on one connection; return by response its `number`, its head's `bytes` and `fields`."""
+    """PUT a key `count` times on one connection; return a dict per response: `number`; its head's `bytes`, `fields`."""
     request = b"PUT /v0/entity?id=a HTTP/1.1\r\nHost: lab\r\nContent-Length: 1\r\n\r\nv"
     rest, responses = b"", list[dict[str, int]]()
     address = ("127.0.0.1", int(server.ready["port"]))
@@ -215,9 +215,9 @@ class TcpWatch(Happening):
 
 
 def happening(trial: Trial, server: Target, lead_s: float, stage: tuple[str, str] = ("", "")) -> Happening:
-    """Return the faults or TCP readings that a trial plans. Raises MeasureError if its server can't have such a fault.
+    """Return the planned faults or TCP readings of a trial. Raises MeasureError if `server` can't have such a fault.
 
-    `lead_s`: for how long the generator sends before it records. `stage`: name and title of the block of a closed loop.
+    `lead_s`: seconds for which the generator sends before it records. `stage`: name and title of a closed loop's block.
     """
     freezes = tuple(fault for fault in trial.faults if isinstance(fault, Freeze))
     kills = tuple(fault for fault in trial.faults if isinstance(fault, KillNode))

@@ -1,4 +1,4 @@
-"""Facts about this machine that matter for the meaning of a measurement; the examination of `lab doctor`."""
+"""Facts about this machine that may influence measurements, and the checks of the command `lab doctor`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _number(path: str) -> int | None:
 
 
 def facts() -> dict[str, Any]:
-    """Return facts about this machine (None: unknown), and the share of its cores that is busy and stolen now."""
+    """Return facts about this machine (None: unknown), and the shares of its cores that are busy and stolen now."""
     library, library_version = platform.libc_ver()
     governors = {_text(path) for path in Path("/sys/devices/system/cpu").glob("cpu*/cpufreq/scaling_governor")}
     hypervisor = None
@@ -70,7 +70,7 @@ def facts() -> dict[str, Any]:
 
 
 def pinning() -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return (cores for the server, other cores for the generator); (None, None) for a lone core or without taskset."""
+    """Return (cores for the server, other cores for the generator); (None, None) with one core or without taskset."""
     cpus = usable_cpus()
     if len(cpus) < 2 or shutil.which("taskset") is None:
         return None, None
@@ -94,7 +94,7 @@ def noise(machine: dict[str, Any]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of `lab doctor`: a thing that is looked for, what is there, and the remedy."""
+    """One line of `lab doctor`: a tool or property of this machine, its version or value, and a remedy if needed."""
 
     name: str
     found: str | None  # None: it is not on this machine
@@ -151,7 +151,7 @@ def _machine() -> Iterator[Finding]:
 
 
 def _transport() -> Iterator[Finding]:
-    """Yield findings on one-nio's transport and the profiler's engine; starts a server for it, if one is built."""
+    """Yield findings on one-nio's transport and the profiler's engine, for which it starts a server if one is built."""
     if not tools.CHECKOUT:
         yield Finding("the lab's own servers", None, "clone the project to measure them; others need only --target")
         return

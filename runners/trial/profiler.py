@@ -1,7 +1,7 @@
 """Recordings of a JVM by async-profiler and by the JDK's own flight recorder, and their conversion.
 
-Only async-profiler's recording says with which engine it sampled `cpu`, so it is read back. In loads without a profiler
-the flight recorder records a few events; their cost is measured (runners/docs/0012-light-recording.md).
+Only async-profiler's recording holds the engine that sampled `cpu`, so the recording is read back. In loads without a
+profiler the flight recorder records a few events; their cost is measured (runners/docs/0012-light-recording.md).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """What a recording samples, and how often."""
+    """The kinds of event that a recording samples, and how often."""
 
     events: tuple[str, ...]
     cpu_interval_ns: int  # CPU time per sample
@@ -78,7 +78,7 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class Profiler:
-    """async-profiler in a JVM."""
+    """async-profiler in a JVM: start it, stop it, and convert its recording into stacks."""
 
     jdk: Jdk
     jars: Path  # the folder of async-profiler.jar and jfr-converter.jar

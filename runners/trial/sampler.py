@@ -38,7 +38,7 @@ LOG = "sampler.log"
 
 
 def sampler_of(server: Target, profiler: Profiler | None) -> Sampler:
-    """Return the sampler for a server; `profiler` is None without a JDK. Raises MeasureError if no sampler can run."""
+    """Return the profiler for a server; `profiler`: the one for a JVM, or None. Raises MeasureError if none can run."""
     if isinstance(server, RunningTarget) and server.pprof_url:
         return PprofSampler(server.pprof_url)
     processes = {pid: _program(pid) for pid in tree(server.pids)}
@@ -216,7 +216,7 @@ def perf_samples(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return stack frames (root first) as one collapsed stack, without characters that separate frames or mark up."""
+    """Return stack frames (root first) as one collapsed stack; control characters, `;` and `</` are replaced."""
     plain = (_CONTROL.sub("", name).replace(";", ":").replace("</", "< /").strip() for name in names)
     return ";".join(name or _UNNAMED for name in plain)
 

@@ -53,7 +53,7 @@ def _log_slices(copies: Mapping[Path, Path]) -> Iterator[None]:
 
 
 class _Counters:
-    """By how much the counters of one server grow during a load that several servers share."""
+    """The growth of one server's counters (CPU time, calls, allocation) during a load that several servers share."""
 
     def __init__(self, server: Target) -> None:
         self._server = server
@@ -196,7 +196,7 @@ def _events_recorded(folder: StepFolder, server: Target, recorder: Recorder | No
 
 
 class _Profiling:
-    """A context manager that profiles the server. `events`: what is recorded; `note`: why the profiler failed."""
+    """A context manager that profiles the server. `events`: recorded kinds of event; `note`: why it failed, or None."""
 
     def __init__(self, folder: StepFolder, server: Target, instrument: Instrument, profile: ProfileSpec | None) -> None:
         self._folder, self._server, self._profiler, self._profile = folder, server, instrument.profiler, profile
@@ -218,7 +218,7 @@ class _Profiling:
             self._sampler.stop(self._folder)
 
     def converted(self, window_ms: tuple[int, int]) -> ProfileRecord:
-        """Return the profile's record. If it can't be read, raise MeasureError for a JVM, else set `note`."""
+        """Return the profile's record. If the profile can't be read, raise MeasureError for a JVM, else set `note`."""
         try:
             if self._sampler and self._profile:
                 return self._sampler.convert(self._profile, self._folder, window_ms)
@@ -247,7 +247,7 @@ def _record(server: Target, load: LoadSpec, instrument: Instrument, outcome: Loa
 
 
 def skipped(server: Target, load: LoadSpec, instrument: Instrument, why: LabError) -> StepRecord:
-    """Return the record of a trial that was not measured; `why`: its server had ended, or another was in its place."""
+    """Return the record of a trial that was not measured, as its server had ended or been replaced (error `why`)."""
     now_us = time.time_ns() // 1000
     return replace(
         _record(server, load, instrument, LoadOutcome((), -1, now_us, now_us, stopped_early=True)),

@@ -92,7 +92,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def rest_s(server: Target, bound_s: float) -> float | None:
-    """Wait until the server's processes stop writing. Return the seconds until the last write, None after `bound_s`."""
+    """Wait until a server's processes stop writing; return the seconds until then, None if they go on for `bound_s`."""
     began = time.monotonic()
     last, since = processes(server.pids).written_bytes or 0, began
     while (now := time.monotonic()) - began < bound_s:
