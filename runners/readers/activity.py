@@ -25,7 +25,7 @@ from runners.readers.run import frame
 def read_activity(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
     """Return the `activity` data frame: how long CPUs and disk were busy, by time in seconds since `start_unix_us`.
 
-    If `elapsed_s` is given, only rows from 0 to this time are returned. Raises ReadError if a line but the last is bad.
+    Only rows from 0 to `elapsed_s`, if given, are returned. Raises ReadError if a line other than the last is broken.
     """
     pairs = pairwise(_samples(path))
     table = frame("activity", (row for before, after in pairs for row in _rows(before, after, start_unix_us)))
@@ -156,7 +156,7 @@ _COUNTERS = ("server.cpu_s", "generator.cpu_s", "machine.busy_s", "machine.steal
 
 
 def read_telemetry(path: Path, start_unix_us: int, elapsed_s: float | None = None) -> pd.DataFrame:
-    """Return the `telemetry` data frame: for every sample but the first, memory, and CPU use since the previous sample.
+    """Return the `telemetry` data frame: memory, and CPU use since the previous sample, for every sample but the first.
 
     Times are in seconds since `start_unix_us`. If `elapsed_s` is given, only rows from 0 to this time are returned. A
     last line that was cut short is left out. Raises ReadError for any other broken line.

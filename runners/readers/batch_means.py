@@ -1,4 +1,4 @@
-"""Estimates the variance of a statistic of dependent samples, by the means of batches (equal parts of the time).
+"""Estimates the variance of a statistic of dependent samples, by the means of batches (stretches of time).
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """
@@ -27,7 +27,7 @@ class Variance:
 
 @cache
 def t_factor(degrees: float) -> float:
-    """Return the factor on a variance that widens a normal 95 % interval to Student's with `degrees` of freedom."""
+    """Return (t quantile / normal quantile)^2 for 95 % intervals, a factor for a variance with `degrees` of freedom."""
     return float(t.ppf(0.5 + CONFIDENCE / 2, degrees) / norm.ppf(0.5 + CONFIDENCE / 2)) ** 2
 
 

@@ -74,7 +74,7 @@ def run_of(
     samples: int | None = None,  # how many latencies the percentiles are of
     **fields: Any,  # other fields of ConsoleReport
 ) -> ConsoleReport:
-    """Return a report; `rows` is {level (0..1): latency (us)}. Of rate and duration, a missing one is computed."""
+    """Return a report; `rows`: {level (0..1): latency (us)}. A missing rate or duration is computed from the other."""
     requests, rate = fields.get("requests"), fields.get("requests_per_s")
     elapsed_s = fields.pop("elapsed_s", None)
     if elapsed_s is None and requests and rate:
@@ -93,5 +93,5 @@ def run_of(
 
 
 def known_levels(samples: int) -> Iterator[float]:
-    """Return 0.5, 1, and all other levels in LEVELS that at least ENOUGH_BEYOND of `samples` samples lie above."""
+    """Return 0.5, 1, and the levels in LEVELS that leave at least ENOUGH_BEYOND of `samples` samples above them."""
     return (level for level in LEVELS if level in (0.5, 1.0) or beyond(samples, level) >= ENOUGH_BEYOND)

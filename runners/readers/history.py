@@ -31,7 +31,7 @@ RUN_LIST: str = _FORM["queries"]["runs"]
 COMPARED_SENTINELS = 60
 _OWNERS = "_owners"  # suffix of tables that name the step of each Parquet file
 _ARCHIVED = "_archived"  # suffix of tables with the rows of archived runs
-#: Names of views: data frames and generators' console outputs. NEEDED views are made at once, others for a query.
+#: Names of views: data frames and generators' console outputs. NEEDED ones are made at once, others when queried.
 FRAMES, NEEDED = (*COLUMNS, CONSOLE), ("summary", "percentiles")
 
 

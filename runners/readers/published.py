@@ -34,7 +34,7 @@ def published_outputs(name: str) -> tuple[Output, ...]:
 
 
 def columns(report: str, part: str) -> tuple[str, ...]:
-    """Return the names of a report's outputs in files with `part` in the name: `file`, or of several `file@rate`."""
+    """Return names of a report's outputs in files with `part` in the name: `file`; if it has several, `file@rate`."""
     outputs = ((name, published_outputs(name)) for name in published_names(report) if part in name)
     return tuple(name if len(of) == 1 else f"{name}@{output.offered_rps:.0f}" for name, of in outputs for output in of)
 

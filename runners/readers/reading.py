@@ -79,7 +79,7 @@ _READ_ALONE = ("disk", "jit")
 
 
 def keeps_latencies(record: StepRecord) -> bool:
-    """Return whether an archive keeps a step's histograms: no if it is a rate sweep, or prepares, or is profiled."""
+    """Return whether an archive keeps a step's histograms; false for rate sweeps, preparing and profiled loads."""
     return record.sweep is None and record.role not in _PREPARING and not record.profiled
 
 

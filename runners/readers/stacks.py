@@ -40,7 +40,7 @@ def plain(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A category and the pattern of its stack frames. If `anywhere`, one such frame at any depth is enough."""
+    """A category and the pattern of its frames. `anywhere`: one such frame at any depth gives a stack the category."""
 
     category: str
     pattern: re.Pattern[str]
@@ -132,7 +132,7 @@ def shares_frame(
     rules: Classifier | None = None,
     timed: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the `shares` data frame: a row for each event (such as cpu) and category, with its share (0..1) of stacks.
+    """Return the `shares` data frame: for each event (such as cpu) and category, the category's share (0..1) of stacks.
 
     `recorded` has the number of samples by event. `timed`, the `samples` data frame, gives bounds by batch means.
     `rules` are the lab's own by default.
@@ -170,7 +170,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event (such as cpu) and name: the share of the weight in its stacks, with 95 % bounds.
+    """Yield a row for each event (such as cpu) and name: the weight's share in the name's stacks, with 95 % bounds.
 
     `names` returns the names that a stack counts for, such as its category. A `known` name has a row even if no stack
     counts for it. `recorded` and `timed` are as for `shares_frame`.
@@ -272,7 +272,7 @@ class Batches:
 
 
 def batches(samples: pd.DataFrame, event: str) -> Batches | None:
-    """Return one event's `Batches` from a `samples` data frame; None if the samples are too short or have no weight."""
+    """Return one event's `Batches` from a `samples` frame; None if samples span too little time or have no weight."""
     rows = samples[(samples["event"] == event) & (samples["t_s"] >= 0)]
     index, count = _batches_of(rows["t_s"].to_numpy(float))
     if count < FEWEST:

@@ -191,7 +191,7 @@ class Summary:
         self.figures["heads"] = re.findall(r"p(\d[\d.]*) Latency", match[0])
 
     def memtier(self, match: re.Match[str]) -> None:
-        """Take memtier's row of all operations: the rate, the mean and the percentiles that its head names."""
+        """Take memtier's row of all operations: the rate, the mean and the percentiles that the table's head names."""
         self.take(match)
         for name, text in zip(("mean", *self.figures.get("heads", ())), match[2].split(), strict=False):
             self.time(name, float(text) * MS if units.number(text) is not None else None)
@@ -248,7 +248,7 @@ class Summary:
 
 
 def _without_body(figures: Mapping[str, Any]) -> int:
-    """Return how many of ab's responses of another length lack their body; 0 if lengths only vary."""
+    """Return how many of the responses that ab counts for their other length have no body; 0 if lengths only vary."""
     odd, length, requests, bodies = (figures.get(name) for name in ("odd_length", "n_document", "requests", "n_bodies"))
     if not (odd and length and requests) or bodies is None:
         return 0

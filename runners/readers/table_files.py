@@ -30,7 +30,7 @@ class SampleTable:
     only: tuple[str, str] = ("", "")  # a column and a value: rows with other values do not count
 
     def read(self, rows: Iterable[Row]) -> Iterator[ConsoleReport]:
-        """Yield a report for each label in the rows, without cut rows, or percentiles with too few samples above."""
+        """Yield a report for each label in the rows; cut rows and percentiles with few samples above are left out."""
         by_label: dict[str, list[tuple[float, float | None, bool]]] = {}
         connections = 0
         for row in rows:

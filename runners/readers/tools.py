@@ -76,7 +76,7 @@ def is_like_wrk(tool: str | None) -> bool:
 
 
 def missing(report: ConsoleReport, *, is_file: bool = False) -> tuple[str, ...]:
-    """Return the names of the parts that an audit needs and the output lacks; a tool's file (`is_file`) needs fewer."""
+    """Return the names of the parts that an audit needs and an output lacks. It needs fewer of a file (`is_file`)."""
     rows, spectrum, command = report.latencies.rows, report.latencies.spectrum, report.command
     highest = max((level for level, _ in rows if level < 1), default=0.0)
     if is_file or not is_like_wrk(report.tool):
