@@ -62,7 +62,7 @@ def is_of_no_run(output: Output) -> bool:
 
 
 def opened(output: Output) -> int | None:
-    """Return how many connections the tool opens; None if unknown. wrk and wrk2 round to a multiple of the threads."""
+    """Return how many connections the tool opens; None if unknown. wrk and wrk2 round down to a multiple of threads."""
     connections, threads = output.connections, output.threads
     if not connections or not threads or not is_like_wrk(output.tool) or output.tool == TRUEPACE:
         return connections

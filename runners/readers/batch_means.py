@@ -1,4 +1,4 @@
-"""Estimates the variance of a statistic of dependent samples, by the means of batches (stretches of time).
+"""Estimates the variance of a statistic of dependent samples, by means of batches (stretches of time); scipy can't.
 
 A batch's influence is how far it moves the statistic (C. Alexopoulos and A. Seila, 1998, *Handbook of Simulation*).
 """

@@ -27,8 +27,8 @@ Floats = npt.NDArray[np.float64]
 def bound_ranks(count: int, percentile: float, confidence: float = 0.95) -> tuple[int | None, int | None]:
     """Return the 1-based ranks, among `count` samples, of the lower and the upper bound of a `percentile` (0..1).
 
-    A rank is None if there are too few samples. The number of samples below the true percentile has a binomial
-    distribution (H. David, H. Nagaraja, *Order Statistics*, 7.1). scipy's `quantile_test` takes an array of samples.
+    A rank is None if there are too few samples. The number of samples below the true percentile is binomial (H. A.
+    David and H. N. Nagaraja, *Order Statistics*, 3rd ed., section 7.1). scipy's `quantile_test` needs all samples.
     """
     if not count or not 0 < percentile < 1:
         return None, None

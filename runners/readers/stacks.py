@@ -95,7 +95,7 @@ def classifier_of(server: ServerRecord) -> Classifier:
 
 
 def read_collapsed(path: Path, event: str) -> pd.DataFrame:
-    """Return the `stacks` data frame of an event (such as cpu). Raises ReadError if a line but the last is bad."""
+    """Return an event's `stacks` data frame from collapsed stacks. Raises ReadError if a line but the last is bad."""
     lines = text_of(path, "convert the recording again").splitlines()
     merged = Counter[str]()
     for number, line in enumerate(lines, start=1):
@@ -170,7 +170,7 @@ def _shares(
     names: Names,
     known: Iterable[str] = (),
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each event (such as cpu) and name: the weight's share in the name's stacks, with 95 % bounds.
+    """Yield a row for each event (such as cpu) and name: what share of the weight the name's stacks have, with bounds.
 
     `names` returns the names that a stack counts for, such as its category. A `known` name has a row even if no stack
     counts for it. `recorded` and `timed` are as for `shares_frame`.
