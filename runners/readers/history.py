@@ -105,7 +105,7 @@ def history_of(folders: Iterable[RunFolder], seen: set[str] | None = None) -> Hi
 
 
 def sentinel_history(folder: RunFolder) -> list[float]:
-    """Return the p50 (us) of the sentinel of every run that is comparable with `folder`'s, in order of the runs' start.
+    """Return the p50 (us) of the sentinels of all other runs that are comparable with `folder`'s, in order of start.
 
     A sentinel is the small fixed load at the start of a run. Comparable are the latest runs in the same folder and the
     reference runs, if class of machine and kind of sentinel (on the lab's server or not) are those of `folder`'s run.
